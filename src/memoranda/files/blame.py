@@ -1,0 +1,64 @@
+"""Which revision wrote each line of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from memoranda.files.delta import LineSplice
+from memoranda.files.matching import matching_blocks
+
+
+def blame(lines: list[bytes], steps: Iterable[tuple[int, LineSplice | None]]) -> list[int]:
+    r"""Find the revision that wrote each line, walking back from the present.
+
+    Each step costs as much as its splice is long. Steps are taken from the iterable only until every line
+    has its revision, so that a generator need not read the whole history.
+
+    Args:
+        lines: The lines of the newest text, split after each LF.
+        steps: From newest to oldest, a revision and the splice that turns its text into the one before;
+            None for the revision that created the file. Where the steps end without a creation, the oldest
+            of them is taken for it.
+
+    Returns:
+        A revision for every line.
+
+    Raises:
+        ValueError: There are lines but no steps, or a splice does not fit its text.
+
+    Example:
+        >>> blame([b"a\n", b"B\n"], [(2, LineSplice(1, 1, (b"b\n",))), (1, None)])
+        [1, 2]
+    """
+    written = [0] * len(lines)
+    current = list(lines)
+    # For each line of the text at hand: its index in the newest text, or -1 if it did not live that long.
+    origins = list(range(len(lines)))
+    missing = len(lines)
+    revision: int | None = None
+    for revision, splice in steps:
+        if not missing or splice is None:
+            break
+        start, end = splice.start, splice.start + splice.count
+        if start < 0 or end < start or end > len(current):
+            raise ValueError(f"The splice of revision {revision} does not fit its text.")
+        older = splice.lines
+        before = [-1] * len(older)
+        region = origins[start:end]
+        if older and splice.count:
+            for at, older_at, size in matching_blocks(current[start:end], older):
+                before[older_at : older_at + size] = region[at : at + size]
+                region[at : at + size] = [-1] * size
+        for origin in region:
+            if origin >= 0:
+                written[origin] = revision
+                missing -= 1
+        current[start:end] = older
+        origins[start:end] = before
+    if missing:
+        if revision is None:
+            raise ValueError("There are lines but no revision that could have written them.")
+        for origin in origins:
+            if origin >= 0:
+                written[origin] = revision
+    return written
