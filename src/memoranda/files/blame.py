@@ -36,8 +36,8 @@ def blame(lines: list[bytes], steps: Iterable[tuple[int, LineSplice | None]]) ->
     origins = list(range(len(lines)))
     missing = len(lines)
     revision: int | None = None
-    for revision, splice in steps:
-        if not missing or splice is None:
+    for revision, splice in steps if missing else ():
+        if splice is None:
             break
         start, end = splice.start, splice.start + splice.count
         if start < 0 or end < start or end > len(current):
@@ -53,6 +53,8 @@ def blame(lines: list[bytes], steps: Iterable[tuple[int, LineSplice | None]]) ->
             if origin >= 0:
                 written[origin] = revision
                 missing -= 1
+        if not missing:
+            break
         current[start:end] = older
         origins[start:end] = before
     if missing:

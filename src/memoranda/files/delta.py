@@ -22,6 +22,7 @@ _LEVEL = 3
 # No value is larger; a damaged length is refused before anything is allocated.
 _MAX_SIZE = 1 << 30
 _PIECE = 1 << 20
+_FAR = 1 << 24
 _RAW, _ZSTD = 0, 1
 
 
@@ -84,14 +85,16 @@ def encode_previous(previous: bytes, current: bytes | None) -> Delta:
     header = _splice_header(edges, current)
     if len(middle) <= _SMALL:
         return Delta(DeltaKind.SPLICE, header + b"\0" + middle)
-    splice = Delta(DeltaKind.SPLICE, header + _packed(middle))
     patch = Delta(DeltaKind.PATCH, _patch(previous, current))
+    if len(patch.payload) < len(middle) >> 3:
+        return patch  # compressing the middle alone would hardly beat this, so it is not tried
+    splice = Delta(DeltaKind.SPLICE, header + _packed(middle))
     best = patch if len(patch.payload) < len(splice.payload) else splice
-    # Only a value that is mostly new can be smaller alone than beside the one that replaces it.
     if 2 * len(middle) > len(previous):
+        # Mostly rewritten. A full delta is read without the newer value, which is worth a few bytes.
         full = _full(previous)
-        if len(full.payload) <= len(best.payload):
-            best = full
+        if len(full.payload) <= 1.05 * len(best.payload):
+            return full
     return best
 
 
@@ -121,7 +124,7 @@ def apply_delta(kind: int, payload: bytes, current: bytes | None) -> bytes:
         _, _, edges, middle = _read_splice(payload, current)
         return b"".join((current[: edges.prefix], middle, current[len(current) - edges.suffix :]))
     if kind == DeltaKind.PATCH:
-        return _unpatched(payload, current)
+        return _decompressed(payload, current)
     raise ValueError(f"There is no delta of kind {kind}.")
 
 
@@ -282,52 +285,73 @@ def _unpacked(payload: bytes) -> bytes:
         raise ValueError("The delta is damaged: it does not say how it is packed.")
     if payload[0] == _RAW:
         return payload[1:]
-    import zstandard
-
-    return _decompressed(payload[1:], zstandard.ZstdDecompressor())
+    return _decompressed(payload[1:], None)
 
 
 def _patch(previous: bytes, current: bytes) -> bytes:
     import zstandard
 
+    # zstd indexes no more of a dictionary than eight times its table, so the table grows with it; and its
+    # fast strategies no more than 16 MB of it, so beyond that the next one is taken, which searches further.
+    bits = len(current).bit_length()
+    if len(current) < _FAR:
+        search = {"hash_log": max(bits - 3, 17)}
+    else:
+        search = {
+            "hash_log": min(bits - 2, 26),
+            "strategy": zstandard.STRATEGY_GREEDY,
+            "search_log": 3,
+            "min_match": 6,
+        }
     parameters = zstandard.ZstdCompressionParameters.from_level(  # pyright: ignore[reportUnknownMemberType]
         _LEVEL,
         source_size=len(previous),
         dict_size=len(current),
         # The dictionary is only seen through the window, which therefore spans both.
-        window_log=min(max((len(previous) + len(current)).bit_length(), 10), 31),
-        # The tables of level 3 forget what lies further back than this.
-        enable_ldm=len(current) > 1 << 18,
+        window_log=_window_log(len(previous) + len(current)),
+        **search,
     )
-    dictionary = zstandard.ZstdCompressionDict(current, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    return zstandard.ZstdCompressor(dict_data=dictionary, compression_params=parameters).compress(previous)
+    compressor = zstandard.ZstdCompressor(dict_data=_dictionary(current), compression_params=parameters)
+    return compressor.compress(previous)
 
 
-def _unpatched(payload: bytes, current: bytes) -> bytes:
+def _dictionary(content: bytes) -> zstandard.ZstdCompressionDict:
     import zstandard
 
-    dictionary = zstandard.ZstdCompressionDict(current, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    return _decompressed(payload, zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=1 << 31))
+    return zstandard.ZstdCompressionDict(content, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
 
 
-def _decompressed(frame: bytes, decompressor: zstandard.ZstdDecompressor) -> bytes:
+def _window_log(size: int) -> int:
+    return min(max(size.bit_length(), 10), 31)
+
+
+def _decompressed(frame: bytes, reference: bytes | None) -> bytes:
     import zstandard
 
     try:
         size = zstandard.frame_content_size(frame)
         if not 0 <= size <= _MAX_SIZE:
             raise ValueError(f"The delta is damaged: it claims a value of {size} bytes.")
-        if size <= _PIECE:
-            return decompressor.decompress(frame)
-        # A large size is believed only as far as bytes really come.
-        value = bytearray()
-        with decompressor.stream_reader(frame) as reader:
-            while piece := reader.read(_PIECE):
-                value += piece
-                if len(value) > size:
-                    break
-    except zstandard.ZstdError as error:
+        # No more memory than an honest frame of this size would need.
+        window = 1 << max(_window_log(size + len(reference or b"")), 23)
+        decompressor = zstandard.ZstdDecompressor(
+            dict_data=_dictionary(reference) if reference else None, max_window_size=window
+        )
+        small = size <= _PIECE
+        value = decompressor.decompress(frame) if small else _read_pieces(decompressor, frame, size)
+    except (zstandard.ZstdError, MemoryError) as error:
         raise ValueError(f"The delta is damaged: {error}.") from None
     if len(value) != size:
-        raise ValueError("The delta is damaged: its value is cut short.")
-    return bytes(value)
+        raise ValueError("The delta is damaged: its value has the wrong length.")
+    return value
+
+
+def _read_pieces(decompressor: zstandard.ZstdDecompressor, frame: bytes, size: int) -> bytes:
+    """Decompress a large value, believing its claimed size only as far as bytes really come."""
+    pieces: list[bytes] = []
+    read = 0
+    with decompressor.stream_reader(frame) as reader:
+        while read <= size and (piece := reader.read(_PIECE)):
+            pieces.append(piece)
+            read += len(piece)
+    return b"".join(pieces)

@@ -141,7 +141,7 @@ def _nearest(text: str, old: str) -> str:
 def _line_of(text: str, old: str) -> int:
     """Return the number of the line on which a text occurs, from 1; 0 if it does not."""
     wanted = old.strip()
-    at = text.find(wanted) if wanted else -1
+    at = text.find(wanted) if len(wanted) >= 3 else -1  # less than a word is found anywhere
     return text.count("\n", 0, at) + 1 if at >= 0 else 0
 
 

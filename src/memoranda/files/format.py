@@ -11,7 +11,7 @@ from binascii import Error as Base64Error
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, NotRequired, TypedDict, TypeGuard
+from typing import Literal, NotRequired, TypedDict, TypeGuard, cast
 
 from memoranda.errors import InvalidValueError
 
@@ -109,7 +109,7 @@ def update_file_data(old: Mapping[str, object], content: str) -> FileData:
     return new
 
 
-def is_file_value(value: Mapping[str, object]) -> TypeGuard[Mapping[str, object]]:
+def is_file_value(value: Mapping[str, object]) -> bool:
     """Tell whether a stored JSON object is a file rather than some other document.
 
     Args:
@@ -131,10 +131,7 @@ def is_file_value(value: Mapping[str, object]) -> TypeGuard[Mapping[str, object]
 
 
 def _is_lines(content: object) -> TypeGuard[list[str]]:
-    if not isinstance(content, list):
-        return False
-    lines: list[object] = content  # pyright: ignore[reportUnknownVariableType]
-    return all(isinstance(line, str) for line in lines)
+    return isinstance(content, list) and all(isinstance(line, str) for line in cast("list[object]", content))
 
 
 def read_file_data(value: Mapping[str, object], *, lenient: bool = False) -> FileData:
