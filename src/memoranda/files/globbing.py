@@ -10,11 +10,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
+from unicodedata import normalize
 
 from memoranda.errors import InvalidGlobError
 
 # What can make a segment match something other than itself (a backslash escapes).
 _SPECIAL = re.compile(r"[*?\[\]{}\\]")
+# How wcmatch writes a `**` that has segments after it, without and with `dotmatch`.
+_GLOBSTAR = re.compile(
+    "("
+    + re.escape(r"(?:(?!(?:[/]|^)\.).)*?(?:^|[/]+)")
+    + "|"
+    + re.escape(r"(?:(?!(?:[/]|^)(?:\.{1,2})(?:$|[/])).)*?(?:^|[/]+)")
+    + ")"
+)
 # Longer patterns are no use to anybody, and bound what the translation may cost.
 _MAX_LENGTH = 4096
 
@@ -81,7 +90,8 @@ def compile_glob(pattern: str, *, dotmatch: bool = False) -> Glob:
         raise InvalidGlobError(
             f"The glob pattern {pattern!r} climbs with '..'.", "Search from a folder further up instead."
         )
-    relative = pattern.lstrip("/")
+    # Canonical paths are in normal form C, so another form could never match.
+    relative = normalize("NFC", pattern).lstrip("/")
     anchored = "/" in pattern
     return Glob(
         pattern=pattern,
@@ -99,11 +109,26 @@ def _expression(pattern: str, relative: str, dotmatch: bool) -> re.Pattern[str]:
     try:
         # The expressions themselves rather than wcmatch's matcher: the same answers several times faster.
         included, _ = glob.translate(relative, flags=flags)
-        return re.compile("|".join(included) or r"(?!)")
+        return re.compile("|".join(map(_without_retries, included)) or r"(?!)")
     except Exception as error:  # wcmatch raises classes that it does not export
         raise InvalidGlobError(
             f"The glob pattern {pattern!r} cannot be compiled: {error}.", "Use fewer alternatives in braces."
         ) from error
+
+
+def _without_retries(expression: str) -> str:
+    """Make every `**` but the last keep the first place where what follows it fits.
+
+    Without that, several of them try every way to share out a path: `**/a/**/a/**/a/**/b` could hold the
+    process for hours. The first fit is as good as any: the next `**` can cross whatever a later fit would
+    have taken, and dot names come first there as well. Within a segment wcmatch treats `*` so by itself.
+    """
+    first, *rest = _GLOBSTAR.split(expression)
+    if len(rest) < 4:  # each `**` gives itself and what follows it
+        return expression
+    *earlier, star, last = rest
+    atoms = [f"(?>{star}{piece})" for star, piece in zip(earlier[::2], earlier[1::2], strict=True)]
+    return first + "".join(atoms) + star + last
 
 
 def _literal_prefix(relative: str) -> str:

@@ -1,0 +1,1 @@
+"""The versioned store. What is public is named in `memoranda`."""

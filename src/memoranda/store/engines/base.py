@@ -1,0 +1,105 @@
+"""What a store needs of an engine, and the two runners that perform an operation's effects."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from inspect import isawaitable
+from typing import Any, TypeVar, cast
+
+from memoranda.store.effects import Call, Effect, Operation, Sleep, Transact
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaState:
+    """How far a database is migrated.
+
+    Args:
+        applied: The number of the last migration applied; 0: none.
+        known: The number of the last migration this version knows.
+    """
+
+    applied: int
+    known: int
+
+
+class Engine(ABC):
+    """A database that performs transactions, for blocking and for async callers."""
+
+    name: str
+
+    @abstractmethod
+    def transact(self, effect: Transact) -> Any:
+        """Run a body in a transaction, repeating it where the database asks for that, and return its result."""
+
+    @abstractmethod
+    async def atransact(self, effect: Transact) -> Any:
+        """The same without blocking the event loop."""
+
+    @abstractmethod
+    def setup(self) -> SchemaState:
+        """Open the database and bring its schema up to date."""
+
+    @abstractmethod
+    def schema(self) -> SchemaState:
+        """Say how far the database is migrated, without changing it."""
+
+    @abstractmethod
+    def size(self) -> int | None:
+        """How many bytes the database takes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of everything; a second call does nothing."""
+
+    async def aclose(self) -> None:
+        """The same from an event loop."""
+        await asyncio.to_thread(self.close)
+
+    def run(self, operation: Operation[T]) -> T:
+        """Perform an operation, blocking."""
+        try:
+            effect = next(operation)
+            while True:
+                try:
+                    result = self._perform(effect)
+                except BaseException as error:  # noqa: BLE001 - handed to the operation, which may clean up
+                    effect = operation.throw(error)
+                else:
+                    effect = operation.send(result)
+        except StopIteration as stop:
+            return cast("T", stop.value)
+
+    async def arun(self, operation: Operation[T]) -> T:
+        """Perform an operation without blocking the event loop."""
+        try:
+            effect = next(operation)
+            while True:
+                try:
+                    result = await self._aperform(effect)
+                except BaseException as error:  # noqa: BLE001 - handed to the operation, which may clean up
+                    effect = operation.throw(error)
+                else:
+                    effect = operation.send(result)
+        except StopIteration as stop:
+            return cast("T", stop.value)
+
+    def _perform(self, effect: Effect) -> Any:
+        if isinstance(effect, Transact):
+            return self.transact(effect)
+        if isinstance(effect, Call):
+            return effect.function()
+        return time.sleep(effect.seconds)
+
+    async def _aperform(self, effect: Effect) -> Any:
+        if isinstance(effect, Transact):
+            return await self.atransact(effect)
+        if isinstance(effect, Sleep):
+            return await asyncio.sleep(effect.seconds)
+        result = effect.function()
+        return await cast("Awaitable[Any]", result) if isawaitable(result) else result

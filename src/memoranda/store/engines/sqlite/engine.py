@@ -1,0 +1,288 @@
+"""The SQLite engine: one writer at a time, readers beside it, on one file or in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from memoranda.errors import StoreClosedError
+from memoranda.store.effects import Body, Operation, Rows, Transact
+from memoranda.store.engines.base import Engine, SchemaState, T
+from memoranda.store.engines.sqlite.connection import Patience, connect
+from memoranda.store.engines.sqlite.errors import translated
+from memoranda.store.engines.sqlite.locking import FairLock
+from memoranda.store.migrations import VERSION_TABLE, migrations, pending, unknown_schema
+from memoranda.store.statements import Dialect
+
+SQLITE = Dialect(
+    "SQLite",
+    {
+        "identity": "INTEGER PRIMARY KEY AUTOINCREMENT",
+        "bigint_key": "INTEGER PRIMARY KEY",
+        "feed": "INTEGER PRIMARY KEY AUTOINCREMENT",
+        "feed_index": "",
+        "feed_horizon": "9223372036854775807",
+        "text": "TEXT",
+        "bytes": "BLOB",
+        "bigint": "INTEGER",
+        "smallint": "INTEGER",
+        "float": "REAL",
+        "for_update": "",
+        "find_text": "instr",
+        "find_bytes": "instr",
+    },
+)
+
+_THREADS = 8
+_engines: weakref.WeakSet[SqliteEngine] = weakref.WeakSet()
+_abandoned: list[apsw.Connection] = []
+
+
+class SqliteEngine(Engine):
+    """A store on one SQLite file, or in memory.
+
+    Blocking callers run on their own thread: writers queue up in order for the one writing connection, readers take
+    one of a few reading connections and never wait for a writer. Async callers hand the whole operation to a
+    thread in one hop.
+
+    Args:
+        path: The file; None keeps everything in memory.
+        timeout: Seconds that a writer waits for its turn.
+        readers: How many reads run at the same time.
+    """
+
+    def __init__(self, path: str | None, *, timeout: float = 30.0, readers: int = 16) -> None:
+        self.name = "sqlite" if path is not None else "memory"
+        self._path = path if path is not None else ":memory:"
+        self._timeout = timeout
+        self._readers = readers if path is not None else 0
+        self._statements = SQLITE.statements()
+        self._closed = False
+        self._reset()
+        _engines.add(self)
+
+    def _reset(self) -> None:
+        self._writing = FairLock()
+        self._patience = Patience(self._timeout)
+        self._writer: apsw.Connection | None = None
+        self._idle: list[apsw.Connection] = []
+        self._slots = threading.Semaphore(max(self._readers, 1))
+        self._threads: ThreadPoolExecutor | None = None
+        self._starting = threading.Lock()
+
+    # --- transactions -------------------------------------------------------------------------------------
+
+    def transact(self, effect: Transact) -> Any:
+        """Run a body in a transaction on the calling thread."""
+        if self._closed:
+            raise _closed()
+        try:
+            if effect.mode == "write":
+                return self._write(effect)
+            if not self._readers:
+                return self._read_in_memory(effect)
+            return self._read(effect)
+        except apsw.Error as error:
+            raise translated(error, self._path) from error
+
+    async def atransact(self, effect: Transact) -> Any:
+        """Run a body in a transaction on one of the engine's threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool(), self.transact, effect)
+
+    async def arun(self, operation: Operation[T]) -> T:
+        """Perform a whole operation on one of the engine's threads."""
+        if self._closed:
+            raise _closed()
+        # The thread sees the caller's context: who acts is a context variable.
+        context = copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._pool(), context.run, self.run, operation)
+
+    def _write(self, effect: Transact) -> Any:
+        deadline = time.monotonic() + self._timeout
+        self._writing.acquire(self._timeout)
+        try:
+            connection = self._writer or self._open_writer()
+            self._patience.deadline = deadline
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                result = self._drive(connection, effect.body())
+                connection.execute("COMMIT")
+            except BaseException:
+                if not connection.get_autocommit():
+                    connection.execute("ROLLBACK")
+                raise
+            return result
+        finally:
+            self._writing.release()
+
+    def _read(self, effect: Transact) -> Any:
+        with self._slots:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = connect(self._path, Patience(self._timeout), read_only=True)
+            try:
+                if effect.mode == "read":
+                    return self._drive(connection, effect.body())
+                connection.execute("BEGIN")
+                try:
+                    return self._drive(connection, effect.body())
+                finally:
+                    connection.execute("ROLLBACK")
+            finally:
+                if self._closed:
+                    connection.close()
+                else:
+                    self._idle.append(connection)
+
+    def _read_in_memory(self, effect: Transact) -> Any:
+        self._writing.acquire(self._timeout)
+        try:
+            return self._drive(self._writer or self._open_writer(), effect.body())
+        finally:
+            self._writing.release()
+
+    def _drive(self, connection: apsw.Connection, body: Body[Any]) -> Any:
+        execute, statements = connection.execute, self._statements
+        try:
+            batch = next(body)
+            while True:
+                rows: list[Rows] = [
+                    execute(statements[name], params).fetchall() for name, params in batch.statements
+                ]
+                batch = body.send(rows)
+        except StopIteration as stop:
+            return stop.value
+
+    def _open_writer(self) -> apsw.Connection:
+        self._writer = connect(self._path, self._patience)
+        return self._writer
+
+    def _pool(self) -> ThreadPoolExecutor:
+        with self._starting:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="memoranda-sqlite")
+            return self._threads
+
+    # --- schema -------------------------------------------------------------------------------------------
+
+    def setup(self) -> SchemaState:
+        """Open the file and bring its schema up to date, each migration in a transaction of its own."""
+        known = migrations()
+        while True:
+            with self._exclusive() as connection:
+                try:
+                    applied = self._applied(connection)
+                    steps = pending(applied, known)
+                    if not steps:
+                        return SchemaState(applied, known[-1].number)
+                    connection.execute("BEGIN IMMEDIATE")
+                    try:
+                        # Another process may have been faster.
+                        if self._applied(connection) == applied:
+                            self._apply(connection, steps[0].number, list(steps[0].statements(SQLITE)))
+                        connection.execute("COMMIT")
+                    except BaseException:
+                        if not connection.get_autocommit():
+                            connection.execute("ROLLBACK")
+                        raise
+                except apsw.Error as error:
+                    raise translated(error, self._path) from error
+
+    def schema(self) -> SchemaState:
+        """Say how far the file is migrated."""
+        with self._exclusive() as connection:
+            try:
+                return SchemaState(self._applied(connection), migrations()[-1].number)
+            except apsw.Error as error:
+                raise translated(error, self._path) from error
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[apsw.Connection]:
+        if self._closed:
+            raise _closed()
+        self._writing.acquire(self._timeout)
+        try:
+            yield self._writer or self._open_writer()
+        finally:
+            self._writing.release()
+
+    def _applied(self, connection: apsw.Connection) -> int:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        if VERSION_TABLE not in tables:
+            if tables - {"sqlite_sequence", "sqlite_stat1", "sqlite_stat4"}:
+                raise unknown_schema(self._path)
+            return 0
+        row = connection.execute(f"SELECT max(number) FROM {VERSION_TABLE}").fetchone()
+        return row[0] or 0 if row else 0
+
+    def _apply(self, connection: apsw.Connection, number: int, statements: list[str]) -> None:
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {VERSION_TABLE} (number INTEGER PRIMARY KEY, applied_at INTEGER)")
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute(f"INSERT INTO {VERSION_TABLE} VALUES (?, ?)", (number, time.time_ns() // 1_000))
+
+    # --- the rest -----------------------------------------------------------------------------------------
+
+    def size(self) -> int | None:
+        """The size of the file and its write-ahead log, in bytes."""
+        if self._path == ":memory:":
+            return None
+        return sum(part.stat().st_size for part in (Path(self._path), Path(self._path + "-wal")) if part.exists())
+
+    def close(self) -> None:
+        """Finish what runs, then close every connection; the last one folds the log back into the file."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._threads is not None:
+            self._threads.shutdown(wait=True)
+        self._writing.acquire(self._timeout)
+        try:
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+        finally:
+            self._writing.release()
+
+    def abandon(self) -> None:
+        """After a fork: forget the parent's connections without closing them, which would drop its file locks.
+
+        What is in memory stays with the child, as its own copy.
+        """
+        if self._path == ":memory:":
+            writer = self._writer
+            self._reset()
+            self._writer = writer
+            return
+        _abandoned.extend(self._idle)
+        if self._writer is not None:
+            _abandoned.append(self._writer)
+        self._reset()
+
+
+def _closed() -> StoreClosedError:
+    return StoreClosedError("The store is closed.", "Open it again with open_store().")
+
+
+def _after_fork() -> None:
+    for engine in list(_engines):
+        engine.abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

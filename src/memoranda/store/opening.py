@@ -1,0 +1,138 @@
+"""Opening a store from a URL."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+from langgraph.store.base import IndexConfig, TTLConfig
+
+from memoranda.errors import SearchUnavailableError, StoreUrlError
+from memoranda.store.engines.base import Engine
+from memoranda.store.operations.context import Context
+from memoranda.store.store import MemoryStore
+
+_SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://", re.ASCII)
+_KNOWN = "sqlite:///memory.db, memory:// or postgresql://user@host/database"
+
+
+def open_store(
+    url: str,
+    *,
+    index: IndexConfig | None = None,
+    ttl: TTLConfig | None = None,
+    tenant: str = "",
+    timeout: float = 30.0,
+    migrate: bool = True,
+) -> MemoryStore:
+    """Open a store, making or migrating its schema where needed.
+
+    Args:
+        url: `sqlite:///relative.db`, `sqlite:////absolute.db`, `memory://`, or `postgresql://user@host/database`
+            (any libpq URL).
+        index: Settings of the search index. Not available yet: anything but None is refused.
+        ttl: `default_ttl` in minutes, `refresh_on_read`, `sweep_interval_minutes`, as in LangGraph.
+        tenant: A hard wall inside one database: a store sees its own tenant only.
+        timeout: Seconds to wait for the database, for another writer too.
+        migrate: Bring an older schema up to date; False refuses one instead.
+
+    Returns:
+        The store; close it, or use it as a context manager.
+
+    Raises:
+        StoreUrlError: The URL names no engine, or one that is not installed.
+        StoreUnavailableError: The database cannot be reached or opened.
+        StoreCorruptError: The file is damaged or no database.
+        StoreReadOnlyError: The database cannot be written.
+        SchemaTooNewError: A newer version of Memoranda has migrated it.
+        SchemaError: It holds somebody else's tables, or an older schema with `migrate=False`.
+
+    Example:
+        >>> with open_store("memory://") as store:
+        ...     store.put(("ann",), "profile", {"name": "Ann"})
+        ...     store.get(("ann",), "profile").value
+        {'name': 'Ann'}
+    """
+    if index is not None:
+        raise SearchUnavailableError(
+            "This version has no search index.", "Leave `index` out; text is found with grep()."
+        )
+    engine = _engine(url, timeout)
+    config: TTLConfig = ttl or {}
+    context = Context(
+        tenant=tenant,
+        default_ttl=config.get("default_ttl"),
+        refresh_on_read=config.get("refresh_on_read", True),
+    )
+    try:
+        if migrate:
+            engine.setup()
+        else:
+            _require_current(engine)
+    except BaseException:
+        engine.close()
+        raise
+    return MemoryStore(engine, context, url=redacted(url), ttl=ttl)
+
+
+def redacted(url: str) -> str:
+    """The URL without its password, fit for logs and messages.
+
+    Example:
+        >>> redacted("postgresql://ann:secret@db/memory")
+        'postgresql://ann:***@db/memory'
+    """
+    hidden = re.sub(r"(://[^:/@?]*):[^@/]*@", r"\1:***@", url)
+    return re.sub(r"(password=)[^&\s]*", r"\1***", hidden)
+
+
+def _engine(url: str, timeout: float) -> Engine:
+    match = _SCHEME.match(url) if isinstance(url, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+    scheme = match[1].lower() if match else ""
+    if match is None:
+        raise StoreUrlError(f"{url!r} is no store URL.", f"Use {_KNOWN}.")
+    rest = url[match.end() :]
+    if scheme == "memory":
+        from memoranda.store.engines.sqlite.engine import SqliteEngine
+
+        return SqliteEngine(None, timeout=timeout)
+    if scheme == "sqlite":
+        from memoranda.store.engines.sqlite.engine import SqliteEngine
+
+        return SqliteEngine(_sqlite_path(url, rest), timeout=timeout)
+    if scheme in ("postgresql", "postgres"):
+        try:
+            from memoranda.store.engines.postgres.engine import PostgresEngine
+        except ImportError as error:
+            raise StoreUrlError(
+                "PostgreSQL needs the psycopg driver, which is not installed.", "Run `pip install 'memoranda[postgres]'`."
+            ) from error
+        return PostgresEngine(url, timeout=timeout)
+    raise StoreUrlError(f"The scheme {scheme!r} of {redacted(url)!r} names no engine.", f"Use {_KNOWN}.")
+
+
+def _sqlite_path(url: str, rest: str) -> str | None:
+    path, _, options = rest.partition("?")
+    if parse_qs(options):
+        raise StoreUrlError(f"{url!r} has options, which SQLite URLs do not take.", "Remove everything from the `?` on.")
+    if path in ("", "/", "/:memory:", ":memory:"):
+        if path in ("", "/"):
+            raise StoreUrlError(f"{url!r} names no file.", "Write sqlite:///memory.db, or memory:// for none.")
+        return None
+    if not path.startswith("/"):
+        raise StoreUrlError(
+            f"{url!r} has a host where a file belongs.", f"Write sqlite:///{path} (three slashes) for a relative path."
+        )
+    return unquote(path[1:])
+
+
+def _require_current(engine: Engine) -> Any:
+    from memoranda.errors import SchemaError
+
+    state = engine.schema()
+    if state.applied < state.known:
+        raise SchemaError(
+            f"The database has schema {state.applied}; this version needs {state.known}.",
+            "Run `memoranda migrate`, or open it with migrate=True.",
+        )

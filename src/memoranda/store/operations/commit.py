@@ -1,0 +1,407 @@
+"""The one way in: a change set becomes rows, or conflicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from memoranda.errors import EditError, InvalidChangeError, InvalidValueError, RevisionNotFoundError
+from memoranda.files.edit import replace
+from memoranda.store.changes import (
+    Append,
+    Author,
+    Change,
+    ChangeSet,
+    CommitResult,
+    Committed,
+    Conflict,
+    ConflictReason,
+    CursorMove,
+    Delete,
+    Edit,
+    Move,
+    Namespace,
+    Restore,
+    Value,
+    Write,
+)
+from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
+from memoranda.store.keys import checked_key, file_key, range_end
+from memoranda.store.namespaces import decode_namespace, encode_namespace, encode_writable
+from memoranda.store.operations.context import Context
+from memoranda.store.operations.merge import merge_stored
+from memoranda.store.operations.reconstruct import stored_at
+from memoranda.store.operations.workspace import ItemState, Workspace
+from memoranda.store.values import Kind, Stored, encode_value, file_stored, with_text
+
+Outcome = list[Committed] | Conflict
+
+
+class Planned(NamedTuple):
+    """A change with its place settled before any transaction begins."""
+
+    change: Change
+    labels: str
+    key: str
+    to_labels: str = ""
+    to_key: str = ""
+    stored: Stored | None = None
+    """The value of a `Write` whose form does not depend on what is there."""
+
+
+def commit(context: Context, change_set: ChangeSet, *, opaque: bool = False) -> Operation[CommitResult]:
+    """Apply a change set in one transaction.
+
+    Args:
+        context: The store's settings.
+        change_set: What to change; its author is settled.
+        opaque: Take keys byte for byte, as `put` does, instead of making paths canonical.
+
+    Returns:
+        What landed, or what stood in the way of all of it.
+    """
+    planned = [_plan(change, opaque) for change in change_set.changes]
+    author = checked_author(change_set.author or Author())
+    moves = [(move, encode_namespace(move.scope)) for move in change_set.advance]
+    if not planned and not moves:
+        return CommitResult()
+    return (yield from transact("write", lambda: _commit(context, planned, author, moves)))
+
+
+def delete_folder(context: Context, labels: str, folder: str, author: Author) -> Operation[CommitResult]:
+    """Delete the item at a path and everything below it, in one transaction."""
+    author = checked_author(author)
+    return (yield from transact("write", lambda: _delete_folder(context, labels, folder, author)))
+
+
+def checked_author(author: Author) -> Author:
+    """Refuse an author that not every engine can keep.
+
+    Raises:
+        InvalidChangeError: A field is no string, or holds a NUL or a lone surrogate.
+    """
+    for text in (author.actor, author.thread_id, author.run_id, author.tool_call_id, author.reason):
+        if text is None:
+            continue
+        if not isinstance(text, str) or "\x00" in text or (not text.isascii() and _unencodable(text)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidChangeError(
+                f"The author {author!r} holds something that is no plain text.", "Use strings without NUL characters."
+            )
+    return author
+
+
+def _unencodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _plan(change: Change, opaque: bool) -> Planned:
+    settle = checked_key if opaque else file_key
+    match change:
+        case Write(namespace, key, value):
+            stored = None if isinstance(value, (str, bytes)) else encode_value(value)
+            if isinstance(value, str):
+                file_stored(value, 0, None)  # refuse what cannot be encoded before anything is locked
+            return Planned(change, encode_writable(namespace), settle(key), stored=stored)
+        case Move(namespace, key, to, to_namespace):
+            target = namespace if to_namespace is None else to_namespace
+            planned = Planned(change, encode_namespace(namespace), settle(key), encode_writable(target), settle(to))
+            _check_move(planned)
+            return planned
+        case Append(namespace, key):
+            return Planned(change, encode_writable(namespace), settle(key))
+        case Edit(namespace, key) | Delete(namespace, key) | Restore(namespace, key):
+            return Planned(change, encode_namespace(namespace), settle(key))
+        case _:
+            raise InvalidChangeError(
+                f"{change!r} is no change.", "Use Write, Edit, Append, Delete, Move or Restore."
+            )
+
+
+def _check_move(planned: Planned) -> None:
+    if planned.labels != planned.to_labels:
+        return
+    if planned.key == planned.to_key:
+        raise InvalidChangeError(f"{planned.key} is moved onto itself.", "Choose another target.")
+    if planned.to_key.startswith(planned.key + "/"):
+        raise InvalidChangeError(
+            f"{planned.key} is moved into {planned.to_key}, which lies below it.", "Choose a target outside it."
+        )
+
+
+def _commit(
+    context: Context, planned: list[Planned], author: Author, moves: list[tuple[CursorMove, str]]
+) -> Body[CommitResult]:
+    work = Workspace(context, author)
+    keys = [(plan.labels, plan.key) for plan in planned]
+    keys += [(plan.to_labels, plan.to_key) for plan in planned if plan.to_labels]
+    if keys:
+        create = {plan.labels for plan in planned if isinstance(plan.change, (Write, Append))}
+        create |= {plan.to_labels for plan in planned if plan.to_labels}
+        yield from work.open(keys, create)
+    committed: list[Committed] = []
+    conflicts: list[Conflict] = []
+    for index, plan in enumerate(planned):
+        outcome = yield from _apply(work, index, plan)
+        if isinstance(outcome, Conflict):
+            conflicts.append(outcome)
+        else:
+            committed += outcome
+    advance: list[Sql] = []
+    for move, labels in moves:
+        conflict = yield from _advance(context, move, labels, advance, work.now)
+        if conflict is not None:
+            conflicts.append(conflict)
+    if conflicts:
+        return CommitResult(conflicts=tuple(conflicts))
+    yield Batch(work.statements() + advance, last=True)
+    return CommitResult(tuple(committed))
+
+
+def _apply(work: Workspace, index: int, plan: Planned) -> Body[Outcome]:
+    item = work.item(plan.labels, plan.key)
+    match plan.change:
+        case Write():
+            return (yield from _write(work, index, plan, item, plan.change))
+        case Edit():
+            return _edit(work, index, item, plan.change)
+        case Append(text=text):
+            return _append(work, item, index, text)
+        case Delete():
+            return _delete(work, index, item, plan.change)
+        case Move():
+            return (yield from _move(work, index, plan, item, plan.change))
+        case Restore():
+            return (yield from _restore(work, index, item, plan.change))
+
+
+def _landed(item: ItemState, operation: str, *, merged: bool = False, occurrences: int = 0) -> Committed:
+    return Committed(decode_namespace(item.labels), item.key, item.revision, operation, merged, occurrences)
+
+
+def _refused(
+    index: int,
+    item: ItemState,
+    reason: ConflictReason,
+    message: str,
+    *,
+    base: str | None = None,
+    yours: str | None = None,
+) -> Conflict:
+    exists = item.stored is not None
+    return Conflict(
+        index,
+        decode_namespace(item.labels),
+        item.key,
+        reason,
+        message,
+        item.revision if exists else 0,
+        item.text,
+        base,
+        yours,
+    )
+
+
+def _value(plan: Planned, value: Value, item: ItemState, now: int) -> Stored:
+    if plan.stored is not None:
+        return plan.stored
+    assert isinstance(value, (str, bytes))
+    return file_stored(value, now, item.stored)
+
+
+def _write(work: Workspace, index: int, plan: Planned, item: ItemState, change: Write) -> Body[Outcome]:
+    stored = _value(plan, change.value, item, work.now)
+    ttl = change.ttl
+    # A base that is the current state needs no merging; a deleted item is as good as one that never was.
+    current = item.revision if item.stored is not None else 0
+    if change.base is None or change.base == current:
+        work.record(item, stored, "write", ttl=ttl)
+        return [_landed(item, "write")]
+    if change.base < 0 or change.base > item.loaded_revision:
+        raise InvalidChangeError(
+            f"{item.key} has no revision {change.base} to build on; it stands at {item.loaded_revision}.",
+            "Pass the revision that the value was made from.",
+        )
+    yours = stored.text
+    if item.stored is None:
+        return _refused(
+            index,
+            item,
+            "deleted",
+            f"{item.key} was deleted since revision {change.base}. Write it without a base to create it again.",
+            yours=yours,
+        )
+    base = None
+    if change.base:
+        base = yield from stored_at(item.id, change.base, item.loaded_revision, item.loaded)
+    merged, overlaps = merge_stored(base, item.stored, stored, work.now)
+    if merged is None:
+        since = f"revision {change.base}" if change.base else "you looked, when it did not exist"
+        return _refused(
+            index,
+            item,
+            "overlap" if change.base else "exists",
+            f"{item.key} was changed since {since}: it is now at revision {item.revision}, and {overlaps}. "
+            "Read it again, carry your change over, and write with the new revision as base.",
+            base=None if base is None else base.text,
+            yours=yours,
+        )
+    work.record(item, merged, "write", origin={"merged_from": change.base}, ttl=ttl)
+    return [_landed(item, "write", merged=True)]
+
+
+def _edit(work: Workspace, index: int, item: ItemState, change: Edit) -> Outcome:
+    stored = item.stored
+    if stored is None:
+        return _refused(index, item, "missing", f"{item.key} does not exist.", yours=change.new)
+    text = stored.text
+    if text is None:
+        return _refused(
+            index, item, "not_editable", f"{item.key} is a binary file, which has no text to edit. Write it whole."
+        )
+    try:
+        edited = replace(text, change.old, change.new, replace_all=change.replace_all, path=item.key)
+        result = with_text(stored, edited.text, work.now)
+    except (EditError, InvalidValueError) as error:
+        return _refused(index, item, _edit_reason(error), str(error), yours=change.new)
+    work.record(item, result, "edit", ttl=item.ttl)
+    return [_landed(item, "edit", occurrences=edited.occurrences)]
+
+
+def _edit_reason(error: Exception) -> ConflictReason:
+    return {"TextNotFoundError": "text_not_found", "TextNotUniqueError": "text_not_unique"}.get(  # type: ignore[return-value]
+        type(error).__name__, "not_editable"
+    )
+
+
+def _append(work: Workspace, item: ItemState, index: int, text: str) -> Outcome:
+    before = item.text
+    if item.stored is not None and (before is None or item.stored.kind == Kind.JSON):
+        return _refused(index, item, "not_editable", f"{item.key} is no text file, so nothing can be appended to it.")
+    separator = "\n" if before and not before.endswith("\n") else ""
+    ttl = item.ttl if item.stored is not None else work.context.default_ttl
+    work.record(item, file_stored((before or "") + separator + text, work.now, item.stored), "append", ttl=ttl)
+    return [_landed(item, "append")]
+
+
+def _delete(work: Workspace, index: int, item: ItemState, change: Delete) -> Outcome:
+    if item.stored is None:
+        if change.missing_ok:
+            return [Committed(decode_namespace(item.labels), item.key, 0, "delete")]
+        return _refused(index, item, "missing", f"{item.key} does not exist.")
+    if change.base is not None and change.base != item.revision:
+        return _refused(
+            index,
+            item,
+            "changed",
+            f"{item.key} was changed since revision {change.base}: it is now at revision {item.revision}. "
+            "Read it again before you delete it.",
+        )
+    work.record(item, None, "delete")
+    return [_landed(item, "delete")]
+
+
+def _move(work: Workspace, index: int, plan: Planned, item: ItemState, change: Move) -> Body[Outcome]:
+    if item.stored is not None:
+        return _move_one(work, index, item, work.item(plan.to_labels, plan.to_key), change.overwrite)
+    below = yield from _keys_below(work, plan.labels, plan.key)
+    if not below:
+        return _refused(index, item, "missing", f"{item.key} does not exist.")
+    pairs = [(key, checked_key(plan.to_key + key[len(plan.key) :])) for key in below]
+    yield from work.open(
+        [(plan.labels, source) for source, _ in pairs] + [(plan.to_labels, target) for _, target in pairs], set()
+    )
+    landed: list[Committed] = []
+    for source, target in pairs:
+        outcome = _move_one(
+            work, index, work.item(plan.labels, source), work.item(plan.to_labels, target), change.overwrite
+        )
+        if isinstance(outcome, Conflict):
+            return outcome
+        landed += outcome
+    return landed
+
+
+def _move_one(work: Workspace, index: int, source: ItemState, target: ItemState, overwrite: bool) -> Outcome:
+    if target.stored is not None and not overwrite:
+        return _refused(index, target, "exists", f"{target.key} exists already.")
+    stored, ttl, created_at = source.stored, source.ttl, source.created_at
+    came_from = {"namespace": decode_namespace(source.labels), "key": source.key, "revision": source.revision}
+    work.record(source, None, "move", origin={"to": {"namespace": decode_namespace(target.labels), "key": target.key}})
+    work.record(target, stored, "move", origin={"from": came_from}, ttl=ttl, created_at=created_at)
+    return [_landed(target, "move")]
+
+
+def _restore(work: Workspace, index: int, item: ItemState, change: Restore) -> Body[Outcome]:
+    if not item.revision:
+        return _refused(index, item, "missing", f"{item.key} does not exist and never did.")
+    if not 1 <= change.revision <= item.loaded_revision:
+        raise RevisionNotFoundError(
+            f"{item.key} has no revision {change.revision}; it has 1 to {item.loaded_revision}.", "Look at its history."
+        )
+    stored = yield from stored_at(item.id, change.revision, item.loaded_revision, item.loaded)
+    if stored is None:
+        return _refused(
+            index, item, "deleted", f"Revision {change.revision} of {item.key} is its deletion. Restore an earlier one."
+        )
+    work.record(item, stored, "restore", origin={"restored": change.revision}, ttl=item.ttl)
+    return [_landed(item, "restore")]
+
+
+def _keys_below(work: Workspace, labels: str, folder: str) -> Body[list[str]]:
+    """Every live key below a folder; the namespace is locked already."""
+    scope = work.scopes.get(labels)
+    if scope is None:
+        return []
+    prefix = folder if folder == "/" else folder + "/"
+    rows = yield from query(
+        "keys_in_folder", namespace_id=scope.id, folder=folder, low=prefix, high=range_end(prefix)
+    )
+    return [key for (key,) in rows]
+
+
+def _delete_folder(context: Context, labels: str, folder: str, author: Author) -> Body[CommitResult]:
+    work = Workspace(context, author)
+    yield from work.open([(labels, folder)], set())
+    below = yield from _keys_below(work, labels, folder)
+    yield from work.open([(labels, key) for key in below], set())
+    items = [work.item(labels, key) for key in (folder, *below)]
+    landed: list[Committed] = []
+    for item in items:
+        if item.stored is not None:
+            work.record(item, None, "delete")
+            landed.append(_landed(item, "delete"))
+    yield Batch(work.statements(), last=True)
+    return CommitResult(tuple(landed))
+
+
+def _advance(
+    context: Context, move: CursorMove, labels: str, statements: list[Sql], now: int
+) -> Body[Conflict | None]:
+    place: dict[str, Any] = {"consumer": move.consumer, "tenant": context.tenant, "labels": labels}
+    if move.expect == 0:
+        yield Batch([Sql("create_cursor", {**place, "position": 0, "moved_at": now})])
+    rows = yield from query("lock_cursor", **place)
+    position, lease = rows[0] if rows else (0, None)
+    if not rows or position != move.expect or (lease is not None and lease != move.lease):
+        held = "another worker holds its lease" if rows and position == move.expect else f"it stands at {position}"
+        return Conflict(
+            -1,
+            decode_namespace(labels),
+            "",
+            "cursor",
+            f"The cursor {move.consumer!r} was expected at {move.expect}, but {held}. Nothing was written.",
+        )
+    statements.append(Sql("move_cursor", {**place, "position": move.to, "moved_at": now}))
+    return None
+
+
+def writes(ops: Iterable[tuple[Namespace, str, Any, float | None]]) -> list[Change]:
+    """The changes behind LangGraph's `PutOp`s: (namespace, key, value or None, minutes to live)."""
+    return [
+        Delete(namespace, key) if value is None else Write(namespace, key, value, ttl=ttl)
+        for namespace, key, value, ttl in ops
+    ]

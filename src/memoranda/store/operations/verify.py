@@ -1,0 +1,133 @@
+"""Checking that every byte is the one that was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from memoranda.errors import MemorandaError
+from memoranda.files.delta import apply_delta
+from memoranda.store.changes import Namespace
+from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, transact
+from memoranda.store.namespaces import decode_namespace, prefix_range
+from memoranda.store.operations.context import Context
+from memoranda.store.operations.digests import EMPTY, content_digest, first_link, next_link, replace_in_sum
+from memoranda.store.types import NamespaceDigest, Verification
+from memoranda.store.values import Kind, Stored
+
+_PAGE = 200
+
+Progress = Callable[[int], None]
+"""Called with the number of items checked since the last call."""
+
+
+def verify(
+    context: Context, namespace_prefix: Namespace = (), *, progress: Progress | None = None
+) -> Operation[Verification]:
+    """Rebuild every revision of every item and check it against its digest chain, one namespace at a time.
+
+    Args:
+        context: The store's settings.
+        namespace_prefix: Only namespaces that start with these labels.
+        progress: Called with the number of items checked since the last call.
+
+    Returns:
+        The digest of each namespace, and what does not hold.
+
+    Example:
+        >>> from memoranda import open_store
+        >>> with open_store("memory://") as store:
+        ...     _ = store.write(("ann",), "/tea.md", "green")
+        ...     store.verify().ok
+        True
+    """
+    low, high = prefix_range(namespace_prefix)
+    after = ""
+    digests: list[NamespaceDigest] = []
+    problems: list[str] = []
+    while True:
+        start = after
+        heads = yield from transact("read", lambda: _heads(context, low, high, start))
+        for head in heads:
+            digest, found = yield from transact("snapshot", lambda labels=head[1]: _namespace(context, labels, progress))
+            problems += found
+            if digest is not None:
+                digests.append(digest)
+        if len(heads) < _PAGE:
+            return Verification(tuple(digests), tuple(problems))
+        after = heads[-1][1]
+
+
+def _heads(context: Context, low: str, high: str, after: str) -> Body[list[Row]]:
+    return (
+        yield from query("namespace_heads", tenant=context.tenant, low=low, high=high, after=after, limit=_PAGE)
+    )
+
+
+def _namespace(
+    context: Context, labels: str, progress: Progress | None
+) -> Body[tuple[NamespaceDigest | None, list[str]]]:
+    # Read again, so that the head and the items come from one snapshot.
+    rows = yield from query("namespace_head", tenant=context.tenant, labels=labels)
+    if not rows:
+        return None, []
+    namespace_id, position, live, digest = rows[0]
+    namespace = decode_namespace(labels)
+    problems: list[str] = []
+    total, items, revisions, alive, after = EMPTY, 0, 0, 0, 0
+    while True:
+        page = yield from query("items_of_namespace", namespace_id=namespace_id, after=after, limit=_PAGE)
+        if page:
+            histories = yield Batch([Sql("full_revisions", {"item_id": row[0]}) for row in page])
+            for row, history in zip(page, histories, strict=True):
+                problem = _item(labels, row, history)
+                if problem is not None:
+                    problems.append(f"{row[1]} in {namespace}: {problem}")
+                total = replace_in_sum(total, None, row[9])
+                revisions += len(history)
+                alive += row[4]
+            items += len(page)
+            if progress is not None:
+                progress(len(page))
+        if len(page) < _PAGE:
+            break
+        after = page[-1][0]
+    if total != digest:
+        problems.append(f"{namespace}: its items do not add up to its digest, so some are missing or were replaced.")
+    if alive != live:
+        problems.append(f"{namespace}: it counts {live} items but holds {alive}.")
+    if revisions > position:
+        problems.append(f"{namespace}: it holds {revisions} revisions but gave out {position} positions.")
+    return NamespaceDigest(namespace, digest.hex(), items, revisions), problems
+
+
+def _item(labels: str, row: Row, history: list[Row]) -> str | None:
+    """Check one item; returns what is wrong with it."""
+    _, key, revision, kind, live, _, _, _, _, digest, meta, body = row
+    if [entry[0] for entry in history] != list(range(1, revision + 1)):
+        return f"its history does not run from 1 to {revision}."
+    stored = Stored(Kind(kind), meta, body) if live else None
+    # Backwards, as the deltas go.
+    for entry in reversed(history):
+        salt, content = entry[11], entry[12]
+        if content_digest(salt, stored) != content:
+            return f"the content of revision {entry[0]} is not what was written."
+        try:
+            stored = _previous(entry, stored)
+        except (ValueError, MemorandaError):
+            return f"the content before revision {entry[0]} cannot be rebuilt."
+    if stored is not None:
+        return "something lies before its first revision."
+    link = first_link(labels, key)
+    for entry in history:
+        number, _, operation, at, *author, origin, size, _, content, expected = entry[:14]
+        link = next_link(link, (number, operation, at, *author, origin, size), content)
+        if link != expected:
+            return f"the record of revision {number} was altered."
+    return None if link == digest else "it does not carry the digest of its last revision."
+
+
+def _previous(entry: Row, stored: Stored | None) -> Stored | None:
+    previous_kind, previous_meta, delta_kind, delta = entry[14:]
+    if previous_kind is None:
+        return None
+    return Stored(Kind(previous_kind), previous_meta, apply_delta(delta_kind, delta, stored.body if stored else None))

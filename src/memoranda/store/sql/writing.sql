@@ -1,0 +1,88 @@
+-- The statements behind commit(). `{for_update}` locks the row on PostgreSQL; on SQLite the transaction is the lock.
+
+-- name: lock_namespace
+SELECT id, position, items, live, digest
+FROM namespaces
+WHERE tenant = :tenant AND labels = :labels {for_update};
+
+-- name: create_namespace
+INSERT INTO namespaces (tenant, labels, position, items, live, digest)
+VALUES (:tenant, :labels, 0, 0, 0, :digest)
+ON CONFLICT (tenant, labels) DO NOTHING;
+
+-- name: update_namespace
+UPDATE namespaces
+SET position = :position, items = :items, live = :live, digest = :digest
+WHERE id = :id;
+
+-- name: item_to_change
+SELECT i.id, i.revision, i.kind, i.live, i.created_at, i.updated_at, i.expires_at, i.ttl, i.digest, i.meta, i.body
+FROM namespaces n
+JOIN items i ON i.namespace_id = n.id
+WHERE n.tenant = :tenant AND n.labels = :labels AND i.key = :key;
+
+-- name: insert_item
+INSERT INTO items (id, namespace_id, key, parent, revision, kind, live, size, created_at, updated_at,
+                   expires_at, ttl, digest, meta, body)
+VALUES (:id, :namespace_id, :key, :parent, :revision, :kind, :live, :size, :created_at, :updated_at,
+        :expires_at, :ttl, :digest, :meta, :body);
+
+-- name: update_item
+UPDATE items
+SET revision = :revision, kind = :kind, live = :live, size = :size, created_at = :created_at,
+    updated_at = :updated_at, expires_at = :expires_at, ttl = :ttl, digest = :digest, meta = :meta, body = :body
+WHERE id = :id;
+
+-- name: insert_revision
+INSERT INTO revisions (namespace_id, position, item_id, revision, operation, at, actor, thread_id, run_id,
+                       tool_call_id, reason, origin, size, salt, content_digest, digest,
+                       previous_kind, previous_meta, delta_kind, delta)
+VALUES (:namespace_id, :position, :item_id, :revision, :operation, :at, :actor, :thread_id, :run_id,
+        :tool_call_id, :reason, :origin, :size, :salt, :content_digest, :digest,
+        :previous_kind, :previous_meta, :delta_kind, :delta);
+
+-- name: deltas_above
+SELECT revision, previous_kind, previous_meta, delta_kind, delta
+FROM revisions
+WHERE item_id = :item_id AND revision > :revision
+ORDER BY revision
+LIMIT :limit;
+
+-- name: delete_item
+DELETE FROM items WHERE id = :id;
+
+-- name: delete_revisions
+DELETE FROM revisions WHERE item_id = :item_id;
+
+-- name: keys_in_folder
+SELECT key
+FROM items
+WHERE namespace_id = :namespace_id AND live = 1
+  AND (parent = :folder OR (parent >= :low AND parent < :high))
+ORDER BY parent, key;
+
+-- name: lock_cursor
+SELECT position, lease
+FROM cursors
+WHERE consumer = :consumer AND tenant = :tenant AND labels = :labels {for_update};
+
+-- name: create_cursor
+INSERT INTO cursors (consumer, tenant, labels, position, lease, moved_at)
+VALUES (:consumer, :tenant, :labels, :position, NULL, :moved_at)
+ON CONFLICT (tenant, labels, consumer) DO NOTHING;
+
+-- name: move_cursor
+UPDATE cursors
+SET position = :position, moved_at = :moved_at
+WHERE consumer = :consumer AND tenant = :tenant AND labels = :labels;
+
+-- name: touch_item
+UPDATE items SET expires_at = :expires_at WHERE id = :id AND live = 1;
+
+-- name: expired_items
+SELECT i.id, n.labels, i.key
+FROM items i
+JOIN namespaces n ON n.id = i.namespace_id
+WHERE i.expires_at <= :now AND n.tenant = :tenant
+ORDER BY i.expires_at
+LIMIT :limit;

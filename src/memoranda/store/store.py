@@ -1,0 +1,436 @@
+"""`MemoryStore`: a LangGraph `BaseStore` with history, on SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from inspect import signature
+from types import TracebackType
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
+
+from langgraph.store.base import (
+    NOT_PROVIDED,
+    BaseStore,
+    MatchCondition,
+    NamespacePath,
+    NotProvided,
+    Op,
+    Result,
+    TTLConfig,
+)
+
+from memoranda.store.changes import ChangeSet, Delete, Namespace, Write, current_author
+from memoranda.store.effects import Operation
+from memoranda.store.engines.base import Engine, SchemaState
+from memoranda.store.operations import expiry, feed, files, listing, stats
+from memoranda.store.operations import history as looking_back
+from memoranda.store.operations import verify as checking
+from memoranda.store.operations.batch import batch as batch_operation
+from memoranda.store.operations.commit import commit as commit_operation
+from memoranda.store.operations.context import Context
+from memoranda.store.operations.reading import get as get_operation
+from memoranda.store.operations.reading import list_namespaces as namespaces_operation
+from memoranda.store.operations.reading import search as search_operation
+from memoranda.store.types import StoredItem, StoredSearchItem, StoreStats
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _blocking(
+    operation: Callable[Concatenate[Context, P], Operation[T]],
+) -> Callable[Concatenate[MemoryStore, P], T]:
+    """The blocking method of an operation."""
+
+    def method(self: MemoryStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.engine.run(operation(self.context, *args, **kwargs))
+
+    return _named(method, operation, operation.__name__)
+
+
+def _awaiting(
+    operation: Callable[Concatenate[Context, P], Operation[T]],
+) -> Callable[Concatenate[MemoryStore, P], Coroutine[Any, Any, T]]:
+    """The async method of the same operation."""
+
+    async def method(self: MemoryStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.engine.arun(operation(self.context, *args, **kwargs))
+
+    return _named(method, operation, "a" + operation.__name__)
+
+
+def _named(method: Callable[P, T], operation: Callable[..., Any], name: str) -> Callable[P, T]:
+    """Give a method the name, signature and docstring of its operation, less the context."""
+    given = signature(operation)
+    _, *parameters = given.parameters.values()
+    this = signature(method).parameters["self"]
+    method.__name__ = name
+    method.__qualname__ = f"MemoryStore.{name}"
+    method.__doc__ = (operation.__doc__ or "").replace("        context: The store's settings.\n", "")
+    cast("Any", method).__signature__ = given.replace(parameters=[this, *parameters])
+    return method
+
+
+class MemoryStore(BaseStore):
+    """A memory that lasts: versioned files and JSON documents under namespaces.
+
+    It is a LangGraph `BaseStore`, so it goes wherever `store=` is taken. Beside that contract it keeps the history of
+    every item, merges concurrent changes, and lists and searches files. Every method has an async twin with an `a` in
+    front. One store serves many threads and event loops, and many processes share one database.
+
+    Open one with `open_store`, or with `from_conn_string`.
+
+    Example:
+        >>> from memoranda import open_store
+        >>> with open_store("memory://") as store:
+        ...     _ = store.write(("ann",), "/preferences.md", "Likes green tea.")
+        ...     store.get(("ann",), "/preferences.md").value["content"]
+        'Likes green tea.'
+    """
+
+    supports_ttl = True
+
+    __slots__ = ("_sweeper", "_sweeper_stop", "context", "engine", "ttl_config", "url")
+
+    def __init__(self, engine: Engine, context: Context, *, url: str, ttl: TTLConfig | None = None) -> None:
+        self.engine = engine
+        self.context = context
+        self.url = url
+        self.ttl_config = ttl
+        self._sweeper: threading.Thread | None = None
+        self._sweeper_stop = threading.Event()
+
+    def __repr__(self) -> str:
+        return f"open_store({self.url!r})"
+
+    # --- opening and closing ------------------------------------------------------------------------------
+
+    @classmethod
+    @contextmanager
+    def from_conn_string(cls, conn_string: str, *, ttl: TTLConfig | None = None) -> Iterator[MemoryStore]:
+        """Open a store for the length of a `with` block, as LangGraph's stores are opened.
+
+        Args:
+            conn_string: A URL as `open_store` takes it.
+            ttl: How long items live by default, in minutes, and whether reading renews them.
+
+        Example:
+            >>> with MemoryStore.from_conn_string("memory://") as store:
+            ...     store.setup()
+            ...     store.put(("ann",), "profile", {"name": "Ann"})
+        """
+        from memoranda.store.opening import open_store
+
+        with open_store(conn_string, ttl=ttl) as store:
+            yield store
+
+    def setup(self) -> None:
+        """Bring the schema up to date. `open_store` has done it; calling it again is harmless."""
+        self.engine.setup()
+
+    async def asetup(self) -> None:
+        """The same from an event loop."""
+        import asyncio
+
+        await asyncio.to_thread(self.engine.setup)
+
+    def schema(self) -> SchemaState:
+        """Say how far the database is migrated."""
+        return self.engine.schema()
+
+    def close(self) -> None:
+        """Let go of the database; a second call does nothing."""
+        self.stop_ttl_sweeper()
+        self.engine.close()
+
+    async def aclose(self) -> None:
+        """The same from an event loop."""
+        self.stop_ttl_sweeper()
+        await self.engine.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    # --- LangGraph's contract -----------------------------------------------------------------------------
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Perform LangGraph operations; reads see the state before, writes land together."""
+        return self.engine.run(batch_operation(self.context, ops))
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """The same without blocking the event loop."""
+        return await self.engine.arun(batch_operation(self.context, ops))
+
+    def get(self, namespace: Namespace, key: str, *, refresh_ttl: bool | None = None) -> StoredItem | None:
+        """Read one item, its key taken byte for byte.
+
+        Args:
+            namespace: Where; a label may hold any character, a `.` too.
+            key: The key as it was put. A file's is its canonical path, such as `/notes/tea.md`.
+            refresh_ttl: Whether reading restarts the item's time to live; None: as the store is configured.
+
+        Returns:
+            The item, which knows its revision, or None.
+        """
+        return self.engine.run(get_operation(self.context, namespace, str(key), refresh=self._refresh(refresh_ttl)))
+
+    async def aget(self, namespace: Namespace, key: str, *, refresh_ttl: bool | None = None) -> StoredItem | None:
+        """`get` without blocking the event loop."""
+        return await self.engine.arun(
+            get_operation(self.context, namespace, str(key), refresh=self._refresh(refresh_ttl))
+        )
+
+    def put(
+        self,
+        namespace: Namespace,
+        key: str,
+        value: Mapping[str, Any],
+        index: Literal[False] | list[str] | None = None,
+        *,
+        ttl: float | None | NotProvided = NOT_PROVIDED,
+    ) -> None:
+        """Set an item, its key taken byte for byte; what was there stays in the history.
+
+        Args:
+            namespace: Where.
+            key: The key.
+            value: A JSON object.
+            index: Which fields to index for search; without an index it says nothing.
+            ttl: Minutes until the item expires; None: never; left out: the store's default.
+
+        Raises:
+            InvalidNamespaceError: The namespace cannot be stored.
+            InvalidKeyError: The key cannot be stored.
+            InvalidValueError: The value is no JSON object.
+        """
+        self.engine.run(self._put(namespace, key, value, ttl))
+
+    async def aput(
+        self,
+        namespace: Namespace,
+        key: str,
+        value: Mapping[str, Any],
+        index: Literal[False] | list[str] | None = None,
+        *,
+        ttl: float | None | NotProvided = NOT_PROVIDED,
+    ) -> None:
+        """`put` without blocking the event loop."""
+        await self.engine.arun(self._put(namespace, key, value, ttl))
+
+    def delete(self, namespace: Namespace, key: str) -> None:
+        """Delete an item, its key taken byte for byte; its history stays. A missing one is no error."""
+        self.engine.run(self._delete(namespace, key))
+
+    async def adelete(self, namespace: Namespace, key: str) -> None:
+        """`delete` without blocking the event loop."""
+        await self.engine.arun(self._delete(namespace, key))
+
+    def search(
+        self,
+        namespace_prefix: Namespace,
+        /,
+        *,
+        query: str | None = None,
+        filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        refresh_ttl: bool | None = None,
+    ) -> list[StoredSearchItem]:  # type: ignore[override]
+        """List the items below a namespace prefix, sorted by namespace and then as they were created.
+
+        Rewriting an item does not change its place, so pages stay stable.
+
+        Args:
+            namespace_prefix: Labels that the namespaces start with; `()` for all.
+            query: Needs a search index; a store without one refuses it.
+            filter: Fields and the values they must have, or `{"$gte": 3}` with `$eq $ne $gt $gte $lt $lte`.
+            limit: At most so many items.
+            offset: How many to skip.
+            refresh_ttl: Whether this restarts the items' time to live; None: as the store is configured.
+
+        Raises:
+            SearchUnavailableError: A query was given and there is no index.
+            InvalidValueError: The filter has an unknown operator.
+        """
+        return self.engine.run(self._search(namespace_prefix, query, filter, limit, offset, refresh_ttl))
+
+    async def asearch(
+        self,
+        namespace_prefix: Namespace,
+        /,
+        *,
+        query: str | None = None,
+        filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        refresh_ttl: bool | None = None,
+    ) -> list[StoredSearchItem]:  # type: ignore[override]
+        """`search` without blocking the event loop."""
+        return await self.engine.arun(self._search(namespace_prefix, query, filter, limit, offset, refresh_ttl))
+
+    def list_namespaces(
+        self,
+        *,
+        prefix: NamespacePath | None = None,
+        suffix: NamespacePath | None = None,
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[Namespace]:
+        """List the namespaces that hold something, sorted.
+
+        Args:
+            prefix: Labels they start with; `"*"` stands for any one label.
+            suffix: Labels they end with; `"*"` stands for any one label.
+            max_depth: Cut them after so many labels, each result once.
+            limit: At most so many.
+            offset: How many to skip.
+        """
+        return self.engine.run(self._namespaces(prefix, suffix, max_depth, limit, offset))
+
+    async def alist_namespaces(
+        self,
+        *,
+        prefix: NamespacePath | None = None,
+        suffix: NamespacePath | None = None,
+        max_depth: int | None = None,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[Namespace]:
+        """`list_namespaces` without blocking the event loop."""
+        return await self.engine.arun(self._namespaces(prefix, suffix, max_depth, limit, offset))
+
+    # --- files and history: each pair from one definition ---------------------------------------------------
+
+    commit, acommit = _blocking(files.commit), _awaiting(files.commit)
+    write, awrite = _blocking(files.write), _awaiting(files.write)
+    edit, aedit = _blocking(files.edit), _awaiting(files.edit)
+    append, aappend = _blocking(files.append), _awaiting(files.append)
+    move, amove = _blocking(files.move), _awaiting(files.move)
+    restore, arestore = _blocking(files.restore), _awaiting(files.restore)
+    delete_prefix, adelete_prefix = _blocking(files.delete_prefix), _awaiting(files.delete_prefix)
+
+    history, ahistory = _blocking(looking_back.history), _awaiting(looking_back.history)
+    get_at, aget_at = _blocking(looking_back.get_at), _awaiting(looking_back.get_at)
+    diff, adiff = _blocking(looking_back.diff), _awaiting(looking_back.diff)
+    blame, ablame = _blocking(looking_back.blame), _awaiting(looking_back.blame)
+
+    list_keys, alist_keys = _blocking(listing.list_keys), _awaiting(listing.list_keys)
+    glob, aglob = _blocking(listing.glob), _awaiting(listing.glob)
+    grep, agrep = _blocking(listing.grep), _awaiting(listing.grep)
+
+    changes, achanges = _blocking(feed.changes), _awaiting(feed.changes)
+    verify, averify = _blocking(checking.verify), _awaiting(checking.verify)
+    sweep_ttl, asweep_ttl = _blocking(expiry.sweep_ttl), _awaiting(expiry.sweep_ttl)
+
+    # --- the rest -------------------------------------------------------------------------------------------
+
+    def stats(self) -> StoreStats:
+        """Say how much the store holds and how much room that takes."""
+        namespaces, items, revisions = self.engine.run(stats.totals(self.context))
+        return StoreStats(
+            namespaces, items, revisions, self.engine.name, self.engine.schema().applied, self.engine.size()
+        )
+
+    async def astats(self) -> StoreStats:
+        """The same from an event loop."""
+        import asyncio
+
+        return await asyncio.to_thread(self.stats)
+
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> None:
+        """Remove expired items in the background until the store is closed.
+
+        Expired items are hidden from every read at once; sweeping frees their room.
+
+        Args:
+            sweep_interval_minutes: Minutes between sweeps; None: as configured, or 5.
+        """
+        if self._sweeper is not None and self._sweeper.is_alive():
+            return
+        configured = (self.ttl_config or {}).get("sweep_interval_minutes")
+        pause = 60.0 * (sweep_interval_minutes or configured or 5)
+        stop = self._sweeper_stop = threading.Event()
+
+        def sweep() -> None:
+            while not stop.wait(pause):
+                self.sweep_ttl()
+
+        self._sweeper = threading.Thread(target=sweep, name="memoranda-ttl", daemon=True)
+        self._sweeper.start()
+
+    def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
+        """Stop removing expired items in the background.
+
+        Args:
+            timeout: Seconds to wait for a sweep that runs; None: until it is done.
+
+        Returns:
+            Whether it has stopped.
+        """
+        if self._sweeper is None:
+            return True
+        self._sweeper_stop.set()
+        self._sweeper.join(timeout)
+        return not self._sweeper.is_alive()
+
+    def _refresh(self, refresh_ttl: bool | None) -> bool:
+        return self.context.refresh_on_read if refresh_ttl is None else refresh_ttl
+
+    def _put(
+        self, namespace: Namespace, key: str, value: Mapping[str, Any], ttl: float | None | NotProvided
+    ) -> Operation[Any]:
+        minutes = self.context.default_ttl if isinstance(ttl, NotProvided) else ttl
+        change = Write(namespace, str(key), dict(value) if isinstance(value, Mapping) else value, ttl=minutes)  # pyright: ignore[reportUnnecessaryIsInstance]
+        return commit_operation(self.context, ChangeSet((change,), current_author()), opaque=True)
+
+    def _delete(self, namespace: Namespace, key: str) -> Operation[Any]:
+        return commit_operation(
+            self.context, ChangeSet((Delete(namespace, str(key)),), current_author()), opaque=True
+        )
+
+    def _search(
+        self,
+        prefix: Namespace,
+        query: str | None,
+        filter: dict[str, Any] | None,
+        limit: int,
+        offset: int,
+        refresh_ttl: bool | None,
+    ) -> Operation[list[StoredSearchItem]]:
+        return search_operation(
+            self.context,
+            prefix,
+            query=query,
+            filter=filter,
+            limit=limit,
+            offset=offset,
+            refresh=self._refresh(refresh_ttl),
+        )
+
+    def _namespaces(
+        self,
+        prefix: NamespacePath | None,
+        suffix: NamespacePath | None,
+        max_depth: int | None,
+        limit: int,
+        offset: int,
+    ) -> Operation[list[Namespace]]:
+        conditions = [MatchCondition("prefix", prefix)] if prefix else []
+        conditions += [MatchCondition("suffix", suffix)] if suffix else []
+        return namespaces_operation(self.context, conditions, max_depth=max_depth, limit=limit, offset=offset)

@@ -1,0 +1,201 @@
+"""How a value lies in the database: a kind, a little metadata, and a body.
+
+The body is what a person would read: the text of a file, the bytes of a binary file, the sorted and indented JSON of
+anything else. So `grep` and `edit` work on it as it is, one-line changes stay one line in the history, and equal
+values have equal bytes. Metadata is the rest of a file value (encoding, times, extra fields) as JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import IntEnum
+from typing import Any, NamedTuple, cast
+
+import orjson
+
+from memoranda.errors import InvalidValueError
+
+
+class Kind(IntEnum):
+    """What a body holds."""
+
+    JSON = 0
+    TEXT = 1
+    BINARY = 2
+    LINES = 3
+    """A file in the older format, `content: list[str]`; the body is the lines joined by a newline."""
+
+
+class Stored(NamedTuple):
+    """A value as the database keeps it."""
+
+    kind: Kind
+    meta: bytes
+    body: bytes
+
+    @property
+    def text(self) -> str | None:
+        """The body as text; None where it is binary."""
+        return None if self.kind == Kind.BINARY else self.body.decode()
+
+
+_PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+_PRETTY = _PLAIN | orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
+_ENCODINGS = ("utf-8", "base64")
+
+
+def encode_value(value: Mapping[str, Any]) -> Stored:
+    """Turn a value into its stored form.
+
+    Raises:
+        InvalidValueError: It is no JSON object, or holds text that UTF-8 cannot encode.
+
+    Example:
+        >>> encode_value({"b": 1, "a": True}).body
+        b'{\\n  "a": true,\\n  "b": 1\\n}'
+    """
+    if not isinstance(value, dict):
+        value = _as_dict(value)
+    content = value.get("content")
+    if isinstance(content, str):
+        encoding = value.get("encoding")
+        if encoding == "utf-8":
+            return Stored(Kind.TEXT, _meta(value), _utf8(content))
+        if encoding == "base64" and (raw := _exact_base64(content)) is not None:
+            return Stored(Kind.BINARY, _meta(value), raw)
+    elif isinstance(content, list) and _is_lines(value, cast("list[Any]", content)):
+        return Stored(Kind.LINES, _meta(value), _utf8("\n".join(cast("list[str]", content))))
+    return Stored(Kind.JSON, b"", _json(value, _PRETTY))
+
+
+def decode_value(stored: Stored) -> dict[str, Any]:
+    """Turn a stored form back into the value that was put."""
+    kind, meta, body = stored
+    if kind == Kind.JSON:
+        return orjson.loads(body)
+    value: dict[str, Any] = orjson.loads(meta)
+    if kind == Kind.TEXT:
+        content: Any = body.decode()
+    elif kind == Kind.BINARY:
+        content = base64.b64encode(body).decode()
+    else:
+        content = body.decode().split("\n")
+    # `content` first: that is how every file value is written, and what a person expects to read.
+    return {"content": content, **value}
+
+
+def timestamp(at: int) -> str:
+    """A time in microseconds since the epoch as file values carry it: ISO 8601 in UTC."""
+    return to_datetime(at).isoformat()
+
+
+def to_datetime(at: int) -> datetime:
+    """A time in microseconds since the epoch as an aware datetime, exact to the microsecond."""
+    seconds, microseconds = divmod(at, 1_000_000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=microseconds)
+
+
+def file_stored(content: str | bytes, at: int, previous: Stored | None) -> Stored:
+    """The stored form of a file with this content, written at `at`.
+
+    What the file carried besides its content (its creation time, extra fields) is kept.
+    """
+    meta: dict[str, Any] = {"encoding": "utf-8", "created_at": timestamp(at), "modified_at": timestamp(at)}
+    if previous is not None and previous.kind != Kind.JSON:
+        kept: dict[str, Any] = orjson.loads(previous.meta)
+        meta = {**kept, "encoding": "utf-8", "modified_at": timestamp(at)}
+    if isinstance(content, bytes):
+        try:
+            content.decode()
+        except UnicodeDecodeError:
+            meta["encoding"] = "base64"
+            return Stored(Kind.BINARY, orjson.dumps(meta), content)
+        return Stored(Kind.TEXT, orjson.dumps(meta), content)
+    return Stored(Kind.TEXT, orjson.dumps(meta), _utf8(content))
+
+
+def with_text(stored: Stored, text: str, at: int) -> Stored:
+    """The same item with another text: a file stays a file, JSON has to stay JSON.
+
+    Raises:
+        InvalidValueError: The item is JSON and the new text is not.
+    """
+    if stored.kind != Kind.JSON:
+        return file_stored(text, at, stored)
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InvalidValueError(
+            f"The edit would leave text that is no JSON: {error}.", "This item is a JSON document; keep it valid."
+        ) from None
+    return Stored(Kind.JSON, b"", _json(_as_dict(value), _PRETTY))
+
+
+def _as_dict(value: object) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, Any]", value))
+    raise InvalidValueError(
+        f"The value is {type(value).__name__}, not a JSON object.", 'Wrap it in a dict, for example {"value": …}.'
+    )
+
+
+def _meta(value: Mapping[str, Any]) -> bytes:
+    return _json({name: part for name, part in value.items() if name != "content"}, _PLAIN)
+
+
+def _is_lines(value: Mapping[str, Any], content: list[Any]) -> bool:
+    return (
+        bool(content)
+        and ("created_at" in value or "modified_at" in value)
+        and all(isinstance(line, str) and "\n" not in line for line in content)
+    )
+
+
+def _exact_base64(content: str) -> bytes | None:
+    """The bytes, if encoding them again gives the very same text."""
+    try:
+        raw = base64.b64decode(content, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return raw if base64.b64encode(raw).decode() == content else None
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValueError(
+            f"The text holds a lone surrogate at character {error.start}, which UTF-8 cannot encode.",
+            "Decode the source as UTF-8, or keep it as base64.",
+        ) from None
+
+
+def _json(value: dict[str, Any], options: int) -> bytes:
+    try:
+        encoded = orjson.dumps(value, option=options)
+    except TypeError as error:  # orjson's own error class is a TypeError
+        raise InvalidValueError(
+            f"The value is no JSON: {error}.",
+            "Use string keys and strings, finite numbers within 64 bits, booleans, None, lists and dicts.",
+        ) from None
+    # orjson writes NaN and infinities as null; nothing may change silently.
+    if b"null" in encoded and (where := _not_finite(value, "")) is not None:
+        raise InvalidValueError(f"The number at {where or '/'} is not finite.", "JSON has no NaN; store None or a string.")
+    return encoded
+
+
+def _not_finite(value: Any, where: str) -> str | None:
+    if isinstance(value, float):
+        return where if value != value or value in (float("inf"), float("-inf")) else None
+    parts: Any = ()
+    if isinstance(value, dict):
+        parts = cast("dict[str, Any]", value).items()
+    elif isinstance(value, (list, tuple)):
+        parts = enumerate(cast("list[Any]", value))
+    for name, part in parts:
+        if (found := _not_finite(part, f"{where}/{name}")) is not None:
+            return found
+    return None
