@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+import wcmatch.glob as wcmatch
 from deepagents.backends.utils import InvalidGlobPatternError, compile_grep_include_glob
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -36,6 +37,39 @@ def test_agrees_with_deep_agents(pattern: str, path: str) -> None:
             compile_glob(pattern)
         return
     assert compile_glob(pattern).matches(path) == theirs(path)
+
+
+deep_patterns = st.lists(
+    st.sampled_from(["**", "**", "*", "a", ".a", ".*", "?", "a*", "*b", "[ab]"]), max_size=8
+)
+deep_paths = st.lists(st.sampled_from(["a", "b", "ab", ".a", ".b", "ba"]), min_size=1, max_size=9)
+
+
+@settings(max_examples=1_000)
+@given(deep_patterns.map("/".join), deep_paths.map("/".join), st.booleans())
+def test_several_globstars_agree_with_wcmatch(pattern: str, path: str, dotmatch: bool) -> None:
+    flags = wcmatch.BRACE | wcmatch.GLOBSTAR | (wcmatch.DOTGLOB if dotmatch else 0)
+    if "/" in pattern:
+        assert compile_glob(pattern, dotmatch=dotmatch).matches(path) == wcmatch.globmatch(
+            path, pattern, flags=flags
+        )
+
+
+@pytest.mark.parametrize("dotmatch", [False, True])
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("**/a/" * 12 + "b", "a/" * 100 + "c"),
+        ("*a" * 12 + "b", "a" * 200),
+        ("**/*a*a*a*/b/" * 6 + "x", ("a" * 50 + "/b/") * 6),
+        ("/**/*/**/*/**/*/**/*/**/x", "a/" * 100 + "y"),
+    ],
+)
+def test_no_pattern_holds_the_process(pattern: str, path: str, dotmatch: bool) -> None:
+    glob = compile_glob(pattern, dotmatch=dotmatch)
+    start = time.process_time()
+    assert not glob.matches(path)
+    assert time.process_time() - start < 0.5
 
 
 @settings(max_examples=400)
@@ -90,6 +124,13 @@ def test_permission_rules_reach_dot_names(path: str) -> None:
     assert compile_glob("/**", dotmatch=True).matches(path)
     assert not compile_glob("/**").matches(path)
     assert compile_glob("/secrets/**", dotmatch=True).matches(path) == path.startswith("secrets/")
+
+
+def test_patterns_match_canonical_paths_in_any_normal_form() -> None:
+    path = canonical_path("/cafe\u0301/menu.md")[1:]
+    for pattern in ("/cafe\u0301/*.md", "/caf\u00e9/*.md"):
+        glob = compile_glob(pattern)
+        assert glob.matches(path) and path.startswith(glob.literal_prefix)
 
 
 @pytest.mark.parametrize("pattern", ["../a", "a/../b", "a\\..\\b", ".."])
