@@ -12,6 +12,7 @@ from memoranda.errors import SearchUnavailableError, StoreUrlError
 from memoranda.store.engines.base import Engine
 from memoranda.store.operations.context import Context
 from memoranda.store.store import MemoryStore
+from memoranda.store.urls import redacted
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://", re.ASCII)
 _KNOWN = "sqlite:///memory.db, memory:// or postgresql://user@host/database"
@@ -74,17 +75,6 @@ def open_store(
         engine.close()
         raise
     return MemoryStore(engine, context, url=redacted(url), ttl=ttl)
-
-
-def redacted(url: str) -> str:
-    """The URL without its password, fit for logs and messages.
-
-    Example:
-        >>> redacted("postgresql://ann:secret@db/memory")
-        'postgresql://ann:***@db/memory'
-    """
-    hidden = re.sub(r"(://[^:/@?]*):[^@/]*@", r"\1:***@", url)
-    return re.sub(r"(password=)[^&\s]*", r"\1***", hidden)
 
 
 def _engine(url: str, timeout: float) -> Engine:

@@ -55,9 +55,9 @@ WITH RECURSIVE scope(id) AS (
         FROM items i
         WHERE i.namespace_id = (SELECT id FROM scope) AND i.live = 1 AND i.parent < :high
           AND (i.expires_at IS NULL OR i.expires_at > :now)
-          AND i.parent >= CASE {find_text}(substr(walk.parent, :depth), '/')
+          AND i.parent >= CASE {find_text}(substr(walk.parent, CAST(:depth AS integer)), '/')
               WHEN 0 THEN walk.parent || :smallest
-              ELSE substr(walk.parent, 1, :depth + {find_text}(substr(walk.parent, :depth), '/') - 2) || '0'
+              ELSE substr(walk.parent, 1, CAST(:depth AS integer) + {find_text}(substr(walk.parent, CAST(:depth AS integer)), '/') - 2) || '0'
           END
     )
     FROM walk

@@ -1,0 +1,322 @@
+"""The PostgreSQL engine: pooled connections, read committed, as few round trips as the operation allows."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from typing import Any, LiteralString, cast
+
+import psycopg
+from psycopg import errors as pg
+from psycopg_pool import PoolClosed, PoolTimeout
+
+from memoranda.errors import SchemaError, StoreClosedError, StoreError, StoreUnavailableError
+from memoranda.store.effects import Batch, Body, Rows, Transact
+from memoranda.store.engines.base import Engine, SchemaState
+from memoranda.store.engines.postgres.errors import RETRYABLE, lost_connection, translated
+from memoranda.store.engines.postgres.pools import SCHEMA, AsyncConnection, Connection, Pools
+from memoranda.store.migrations import VERSION_TABLE, migrations, pending, unknown_schema
+from memoranda.store.statements import Dialect
+from memoranda.store.urls import redacted
+
+POSTGRES = Dialect(
+    "PostgreSQL",
+    {
+        "identity": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+        "bigint_key": "bigint PRIMARY KEY",
+        "feed": "bigint NOT NULL DEFAULT CAST(CAST(pg_current_xact_id() AS text) AS bigint)",
+        "feed_index": "CREATE INDEX revisions_by_feed ON revisions (feed, namespace_id, position)",
+        "feed_horizon": "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)",
+        "text": 'text COLLATE "C"',
+        "bytes": "bytea",
+        "bigint": "bigint",
+        "smallint": "smallint",
+        "float": "double precision",
+        "for_update": "FOR UPDATE",
+        "find_text": "strpos",
+        "find_bytes": 'pg_catalog."position"',
+    },
+    pyformat=True,
+)
+
+MINIMUM_VERSION = 14
+_BEGIN = {"write": "BEGIN", "snapshot": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
+_LOCK_KEY = 0x6D656D6F  # "memo": two processes must not migrate at once
+_TRIES = 10
+
+
+class PostgresEngine(Engine):
+    """A store on PostgreSQL.
+
+    Args:
+        url: A libpq URL.
+        timeout: Seconds to wait for a connection or a lock.
+    """
+
+    def __init__(self, url: str, *, timeout: float = 30.0) -> None:
+        self.name = "postgres"
+        self._url = url
+        self._timeout = timeout
+        self._place = redacted(url)
+        self._pools = Pools(url, timeout=timeout)
+        self._statements = POSTGRES.statements()
+        self._closed = False
+
+    # --- transactions -------------------------------------------------------------------------------------
+
+    def transact(self, effect: Transact) -> Any:
+        """Run a body in a transaction, blocking."""
+        attempt = _Attempt(self)
+        while True:
+            try:
+                with self._pools.blocking().connection() as connection:
+                    return self._drive(connection, effect, attempt)
+            except (psycopg.Error, PoolTimeout, PoolClosed) as error:
+                time.sleep(attempt.failed(error))
+
+    async def atransact(self, effect: Transact) -> Any:
+        """Run a body in a transaction on the running event loop."""
+        attempt = _Attempt(self)
+        while True:
+            try:
+                pool = await self._pools.awaiting()
+                async with pool.connection() as connection:
+                    return await self._adrive(connection, effect, attempt)
+            except (psycopg.Error, PoolTimeout, PoolClosed) as error:
+                await asyncio.sleep(attempt.failed(error))
+
+    def _drive(self, connection: Connection, effect: Transact, attempt: _Attempt) -> Any:
+        steps = _Steps(self._statements, effect, attempt)
+        try:
+            while (queue := steps.queue()) is not None:
+                if len(queue) == 1:
+                    steps.answer([_rows(connection.execute(*queue[0], binary=True))])
+                else:
+                    with connection.pipeline():
+                        cursors = [connection.execute(*statement, binary=True) for statement in queue]
+                    steps.answer([_rows(cursor) for cursor in cursors])
+            return steps.result
+        except BaseException:
+            steps.abandon()
+            if not connection.broken and connection.pgconn.transaction_status:
+                connection.execute("ROLLBACK")
+            raise
+
+    async def _adrive(self, connection: AsyncConnection, effect: Transact, attempt: _Attempt) -> Any:
+        steps = _Steps(self._statements, effect, attempt)
+        try:
+            while (queue := steps.queue()) is not None:
+                if len(queue) == 1:
+                    cursor = await connection.execute(*queue[0], binary=True)
+                    steps.answer([await cursor.fetchall() if cursor.description else []])
+                else:
+                    async with connection.pipeline():
+                        cursors = [await connection.execute(*statement, binary=True) for statement in queue]
+                    steps.answer([await cursor.fetchall() if cursor.description else [] for cursor in cursors])
+            return steps.result
+        except BaseException:
+            steps.abandon()
+            if not connection.broken and connection.pgconn.transaction_status:
+                await connection.execute("ROLLBACK")
+            raise
+
+    # --- schema -------------------------------------------------------------------------------------------
+
+    def setup(self) -> SchemaState:
+        """Bring the schema up to date, each migration in a transaction of its own, one process at a time."""
+        known = migrations()
+        try:
+            with self._connect() as connection:
+                self._check_server(connection)
+                while True:
+                    applied = self._applied(connection)
+                    steps = pending(applied, known)
+                    if not steps:
+                        return SchemaState(applied, known[-1].number)
+                    with connection.transaction():
+                        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK_KEY,))
+                        # Another process may have been faster.
+                        if self._applied(connection) == applied:
+                            self._apply(connection, steps[0].number, list(steps[0].statements(POSTGRES)))
+        except pg.DuplicateTable as error:
+            raise unknown_schema(self._place) from error
+        except psycopg.Error as error:
+            raise translated(error, self._place) from error
+
+    def schema(self) -> SchemaState:
+        """Say how far the database is migrated."""
+        try:
+            with self._connect() as connection:
+                return SchemaState(self._applied(connection), migrations()[-1].number)
+        except psycopg.Error as error:
+            raise translated(error, self._place) from error
+
+    def _connect(self) -> Connection:
+        if self._closed:
+            raise _closed()
+        return psycopg.connect(
+            self._url,
+            autocommit=True,
+            connect_timeout=max(2, int(min(self._timeout, 10))),
+            application_name="memoranda",
+            options=f"-c search_path={SCHEMA}",
+        )
+
+    def _check_server(self, connection: Connection) -> None:
+        version = connection.info.server_version // 10_000
+        if version < MINIMUM_VERSION:
+            raise StoreUnavailableError(
+                f"{self._place} runs PostgreSQL {version}.", f"Memoranda needs {MINIMUM_VERSION} or newer."
+            )
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise SchemaError(
+                f"{self._place} is encoded in {encoding}.", "Create a database with ENCODING 'UTF8' and use that."
+            )
+
+    def _applied(self, connection: Connection) -> int:
+        found = connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.{VERSION_TABLE}",)).fetchone()
+        if found is None or found[0] is None:
+            return 0
+        row = connection.execute(_sql(f"SELECT max(number) FROM {VERSION_TABLE}")).fetchone()
+        return row[0] or 0 if row else 0
+
+    def _apply(self, connection: Connection, number: int, statements: list[str]) -> None:
+        connection.execute(_sql(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
+        connection.execute(
+            _sql(f"CREATE TABLE IF NOT EXISTS {VERSION_TABLE} (number integer PRIMARY KEY, applied_at bigint)")
+        )
+        for statement in statements:
+            connection.execute(_sql(statement))
+        connection.execute(_sql(f"INSERT INTO {VERSION_TABLE} VALUES (%s, %s)"), (number, time.time_ns() // 1_000))
+
+    # --- the rest -----------------------------------------------------------------------------------------
+
+    def size(self) -> int | None:
+        """The size of the store's tables with their indexes, in bytes."""
+        try:
+            with self._connect() as connection:
+                row = connection.execute(
+                    "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c"
+                    " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'",
+                    (SCHEMA,),
+                ).fetchone()
+        except psycopg.Error as error:
+            raise translated(error, self._place) from error
+        return int(row[0]) if row and row[0] is not None else None
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._closed = True
+        self._pools.close()
+
+    async def aclose(self) -> None:
+        """Close every connection, those of the running event loop properly."""
+        self._closed = True
+        await self._pools.aclose()
+
+    def refuse_if_closed(self) -> None:
+        """Raise if the store was closed."""
+        if self._closed:
+            raise _closed()
+
+    def failure(self, error: Exception, *, committing: bool) -> Exception:
+        """The named error for whatever the driver or its pool raised."""
+        if isinstance(error, PoolClosed):
+            return _closed()
+        if isinstance(error, PoolTimeout):
+            return StoreUnavailableError(
+                f"No connection to {self._place} was free or could be made within {self._timeout:g} s.",
+                "Check that the server runs, or open the store with a longer timeout.",
+            )
+        if isinstance(error, psycopg.Error):
+            return translated(error, self._place, committing=committing)
+        return StoreError(f"{self._place} failed: {error}.", "")
+
+
+class _Attempt:
+    """How often a transaction was tried, and whether it may be tried again."""
+
+    def __init__(self, engine: PostgresEngine) -> None:
+        engine.refuse_if_closed()
+        self._engine = engine
+        self._tries = 0
+        self.committing = False
+
+    def failed(self, error: Exception) -> float:
+        """Return the seconds to wait before the next try.
+
+        Raises:
+            StoreError: There is no next try.
+        """
+        self._tries += 1
+        again = isinstance(error, RETRYABLE) or (lost_connection(error) and not self.committing)
+        if not again or self._tries >= _TRIES:
+            raise self._engine.failure(error, committing=self.committing) from error
+        return random.uniform(0, 0.002 * 2**self._tries)
+
+
+class _Steps:
+    """Turns a body into queues of statements, with the transaction's own statements travelling along."""
+
+    def __init__(self, statements: dict[str, str], effect: Transact, attempt: _Attempt) -> None:
+        self._statements = statements
+        self._body: Body[Any] = effect.body()
+        self._begin = _BEGIN.get(effect.mode)
+        self._open = False
+        self._closing = False
+        self._attempt = attempt
+        attempt.committing = False
+        self._own = 0
+        self._ended = False
+        self._next: Batch | None = None
+        self.result: Any = None
+        self._advance(None)
+
+    def queue(self) -> list[tuple[Any, Any]] | None:
+        """The statements to send now; None when all is done."""
+        if self._next is None:
+            if self._open and not self._closing:
+                self._closing = self._attempt.committing = True
+                self._own = 0
+                return [("COMMIT", None)]
+            return None
+        queue: list[tuple[Any, Any]] = []
+        if self._begin is not None and not self._open:
+            queue.append((self._begin, None))
+            self._open = True
+        self._own = len(queue)
+        queue += [(self._statements[name], params) for name, params in self._next.statements]
+        if self._next.last and self._open:
+            queue.append(("COMMIT", None))
+            self._closing = self._attempt.committing = True
+        return queue
+
+    def answer(self, rows: list[Rows]) -> None:
+        """Hand the rows of the last queue to the body."""
+        if self._next is not None:
+            self._advance(rows[self._own : self._own + len(self._next.statements)])
+
+    def abandon(self) -> None:
+        """Let the body clean up."""
+        self._body.close()
+
+    def _advance(self, rows: list[Rows] | None) -> None:
+        try:
+            self._next = next(self._body) if rows is None else self._body.send(rows)
+        except StopIteration as stop:
+            self._next, self.result = None, stop.value
+
+
+def _rows(cursor: psycopg.Cursor[tuple[Any, ...]]) -> Rows:
+    return cursor.fetchall() if cursor.description else []
+
+
+def _sql(text: str) -> LiteralString:
+    """Vouch for a statement that is made of this package's own files and names."""
+    return cast("LiteralString", text)
+
+
+def _closed() -> StoreClosedError:
+    return StoreClosedError("The store is closed.", "Open it again with open_store().")
