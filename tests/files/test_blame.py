@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.files import LineSplice, blame, matching_blocks, splice_between, split_lines
+from memoranda.files import LineSplice, matching_blocks, splice_between, split_lines
+from memoranda.files.blame import blame
 
 versions = st.lists(
     st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n", b"e\n"]), max_size=8), min_size=1, max_size=8

@@ -13,6 +13,8 @@ import memoranda.files
 def test_every_public_name_loads() -> None:
     for name in memoranda.files.__all__:
         assert getattr(memoranda.files, name) is not None
+        # A function named like its module would be shadowed once that is imported.
+        assert name not in memoranda.files._MODULE_OF.values()
     assert set(memoranda.files.__all__) == set(memoranda.files._MODULE_OF)
     with pytest.raises(AttributeError):
         memoranda.files.nothing  # noqa: B018

@@ -3,6 +3,7 @@
 Room by room: `path` names, `format` the JSON form of a file, `edit` replaces text, `matching` aligns lines,
 `merge` joins two changes of one base, `diff` shows a change to a person, `delta` stores superseded bytes,
 `blame` says who wrote a line, `globbing` selects paths. Names load on first use, so importing this is cheap.
+The one function not offered here is `memoranda.files.blame.blame`, whose name belongs to its module.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memoranda.files.blame import blame
     from memoranda.files.delta import (
         Delta,
         DeltaKind,
@@ -54,7 +54,6 @@ _MODULE_OF = {
     "Replaced": "edit",
     "Window": "format",
     "apply_delta": "delta",
-    "blame": "blame",
     "canonical_path": "path",
     "compile_glob": "globbing",
     "create_file_data": "format",
@@ -97,7 +96,6 @@ __all__ = [
     "Replaced",
     "Window",
     "apply_delta",
-    "blame",
     "canonical_path",
     "compile_glob",
     "create_file_data",
