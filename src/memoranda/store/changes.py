@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from memoranda.errors import ItemExistsError, ItemNotFoundError, MemorandaError
@@ -13,7 +13,15 @@ from memoranda.errors import ItemExistsError, ItemNotFoundError, MemorandaError
 Namespace: TypeAlias = tuple[str, ...]
 Value: TypeAlias = "str | bytes | Mapping[str, Any]"
 ConflictReason: TypeAlias = Literal[
-    "overlap", "text_not_found", "text_not_unique", "not_editable", "missing", "exists", "deleted", "changed", "cursor"
+    "overlap",
+    "text_not_found",
+    "text_not_unique",
+    "not_editable",
+    "missing",
+    "exists",
+    "deleted",
+    "changed",
+    "cursor",
 ]
 
 
@@ -40,7 +48,8 @@ class Author:
     reason: str | None = None
 
 
-_author: ContextVar[Author] = ContextVar("memoranda_author", default=Author())
+_NOBODY = Author()
+_author: ContextVar[Author] = ContextVar("memoranda_author", default=_NOBODY)
 
 
 def current_author() -> Author:
@@ -49,7 +58,7 @@ def current_author() -> Author:
 
 
 @contextmanager
-def acting_as(author: Author) -> Iterator[Author]:
+def acting_as(author: Author) -> Generator[Author]:
     """Sign every change made inside the block, plain `put` and `delete` of foreign code included.
 
     Fields that the author leaves out are taken from the block around.
@@ -301,8 +310,3 @@ class CommitResult:
             if conflict.reason == "exists":
                 raise ItemExistsError(conflict.message, "Choose another target, or pass overwrite=True.")
         raise ConflictError(self.conflicts)
-
-
-def signed(change_set: ChangeSet) -> ChangeSet:
-    """The same change set with its author settled now, in the caller's context."""
-    return change_set if change_set.author is not None else replace(change_set, author=current_author())

@@ -41,7 +41,8 @@ def _check(condition: Any) -> None:
             if name.startswith("$"):
                 if name not in _OPERATORS:
                     raise InvalidValueError(
-                        f"The filter operator {name!r} is not known.", f"Use one of {', '.join(sorted(_OPERATORS))}."
+                        f"The filter operator {name!r} is not known.",
+                        f"Use one of {', '.join(sorted(_OPERATORS))}.",
                     )
             else:
                 _check(part)
@@ -51,9 +52,7 @@ def _holds(value: Any, condition: Any) -> bool:
     if isinstance(condition, Mapping):
         parts = cast("Mapping[str, Any]", condition)
         if any(name.startswith("$") for name in parts):
-            return all(
-                _OPERATORS[name](value, part) if name.startswith("$") else False for name, part in parts.items()
-            )
+            return all(_OPERATORS[name](value, part) if name.startswith("$") else False for name, part in parts.items())
         if not isinstance(value, Mapping):
             return False
         fields = cast("Mapping[str, Any]", value)

@@ -22,7 +22,9 @@ def checked_key(key: str) -> str:
     try:
         size = len(key) if key.isascii() else len(key.encode())
     except UnicodeEncodeError:
-        raise InvalidKeyError(f"The key {key[:80]!r} holds a lone surrogate.", "Decode the name as UTF-8 first.") from None
+        raise InvalidKeyError(
+            f"The key {key[:80]!r} holds a lone surrogate.", "Decode the name as UTF-8 first."
+        ) from None
     if size > MAX_KEY_BYTES:
         raise InvalidKeyError(f"The key {key[:40]!r}… takes {size} bytes.", f"Keep keys to {MAX_KEY_BYTES} bytes.")
     return key

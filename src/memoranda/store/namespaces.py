@@ -1,7 +1,7 @@
-"""Namespaces as one sortable string each, so that scope is exact and prefixes are ranges.
+r"""Namespaces as one sortable string each, so that scope is exact and prefixes are ranges.
 
-A namespace is a tuple of labels. In the database it is one text: every label followed by `\\x01`, with `\\x01` and
-`\\x02` inside a label escaped. The terminator is smaller than any other character, therefore
+A namespace is a tuple of labels. In the database it is one text: every label followed by `\x01`, with `\x01` and
+`\x02` inside a label escaped. The terminator is smaller than any other character, therefore
 
 - two namespaces are equal exactly when their texts are (no `LIKE`, no separator that a label could hold);
 - all namespaces below a prefix form one contiguous range of an index;
@@ -43,15 +43,20 @@ def validate_labels(labels: Sequence[Any]) -> None:
     if isinstance(labels, str) or not isinstance(labels, (tuple, list)):
         raise InvalidNamespaceError(
             f"A namespace is a tuple of labels, not {type(labels).__name__} {labels!r}.",
-            f"Write ({labels!r},) for a namespace of one label." if isinstance(labels, str) else "Pass a tuple of strings.",
+            f"Write ({labels!r},) for a namespace of one label."
+            if isinstance(labels, str)
+            else "Pass a tuple of strings.",
         )
     for label in labels:
         if not isinstance(label, str):
             raise InvalidNamespaceError(
-                f"The namespace label {label!r} is {type(label).__name__}, not a string.", f"Pass {str(label)!r}."
+                f"The namespace label {label!r} is {type(label).__name__}, not a string.",
+                f"Pass {str(label)!r}.",
             )
         if not label:
-            raise InvalidNamespaceError(f"The namespace {tuple(labels)!r} holds an empty label.", "Leave it out or name it.")
+            raise InvalidNamespaceError(
+                f"The namespace {tuple(labels)!r} holds an empty label.", "Leave it out or name it."
+            )
         if "\x00" in label:
             raise InvalidNamespaceError(f"The namespace label {label!r} holds a NUL character.", "Remove it.")
         if not label.isascii():
@@ -59,7 +64,8 @@ def validate_labels(labels: Sequence[Any]) -> None:
                 label.encode()
             except UnicodeEncodeError:
                 raise InvalidNamespaceError(
-                    f"The namespace label {label!r} holds a lone surrogate.", "Decode the identity as UTF-8 first."
+                    f"The namespace label {label!r} holds a lone surrogate.",
+                    "Decode the identity as UTF-8 first.",
                 ) from None
 
 
@@ -75,14 +81,14 @@ def _encode(labels: tuple[str, ...]) -> str:
 
 
 def encode_namespace(labels: tuple[str, ...]) -> str:
-    """Return the text under which a namespace is stored; `()` gives the empty text.
+    r"""Return the text under which a namespace is stored; `()` gives the empty text.
 
     Raises:
         InvalidNamespaceError: See `validate_labels`.
 
     Example:
         >>> encode_namespace(("acme", "ann"))
-        'acme\\x01ann\\x01'
+        'acme\x01ann\x01'
     """
     try:
         return _encode(labels)
@@ -109,10 +115,10 @@ def encode_writable(labels: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=4096)
 def decode_namespace(text: str) -> tuple[str, ...]:
-    """Turn a stored text back into its labels.
+    r"""Turn a stored text back into its labels.
 
     Example:
-        >>> decode_namespace("acme\\x01ann\\x01")
+        >>> decode_namespace("acme\x01ann\x01")
         ('acme', 'ann')
     """
     parts = text.split(_TERMINATOR)[:-1]
@@ -122,11 +128,11 @@ def decode_namespace(text: str) -> tuple[str, ...]:
 
 
 def prefix_range(labels: tuple[str, ...]) -> tuple[str, str]:
-    """The half-open range of stored texts that start with these labels; `()` spans everything.
+    r"""The half-open range of stored texts that start with these labels; `()` spans everything.
 
     Example:
         >>> prefix_range(("acme",))
-        ('acme\\x01', 'acme\\x02')
+        ('acme\x01', 'acme\x02')
     """
     low = encode_namespace(labels)
     return (low, low[:-1] + _AFTER_TERMINATOR) if low else ("", "\U0010ffff")

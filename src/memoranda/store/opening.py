@@ -96,7 +96,8 @@ def _engine(url: str, timeout: float) -> Engine:
             from memoranda.store.engines.postgres.engine import PostgresEngine
         except ImportError as error:
             raise StoreUrlError(
-                "PostgreSQL needs the psycopg driver, which is not installed.", "Run `pip install 'memoranda[postgres]'`."
+                "PostgreSQL needs the psycopg driver, which is not installed.",
+                "Run `pip install 'memoranda[postgres]'`.",
             ) from error
         return PostgresEngine(url, timeout=timeout)
     raise StoreUrlError(f"The scheme {scheme!r} of {redacted(url)!r} names no engine.", f"Use {_KNOWN}.")
@@ -105,14 +106,17 @@ def _engine(url: str, timeout: float) -> Engine:
 def _sqlite_path(url: str, rest: str) -> str | None:
     path, _, options = rest.partition("?")
     if parse_qs(options):
-        raise StoreUrlError(f"{url!r} has options, which SQLite URLs do not take.", "Remove everything from the `?` on.")
+        raise StoreUrlError(
+            f"{url!r} has options, which SQLite URLs do not take.", "Remove everything from the `?` on."
+        )
     if path in ("", "/", "/:memory:", ":memory:"):
         if path in ("", "/"):
             raise StoreUrlError(f"{url!r} names no file.", "Write sqlite:///memory.db, or memory:// for none.")
         return None
     if not path.startswith("/"):
         raise StoreUrlError(
-            f"{url!r} has a host where a file belongs.", f"Write sqlite:///{path} (three slashes) for a relative path."
+            f"{url!r} has a host where a file belongs.",
+            f"Write sqlite:///{path} (three slashes) for a relative path.",
         )
     return unquote(path[1:])
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from functools import wraps
 from inspect import signature
 from types import TracebackType
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
@@ -18,6 +17,7 @@ from langgraph.store.base import (
     NotProvided,
     Op,
     Result,
+    SearchItem,
     TTLConfig,
 )
 
@@ -33,7 +33,7 @@ from memoranda.store.operations.context import Context
 from memoranda.store.operations.reading import get as get_operation
 from memoranda.store.operations.reading import list_namespaces as namespaces_operation
 from memoranda.store.operations.reading import search as search_operation
-from memoranda.store.types import StoredItem, StoredSearchItem, StoreStats
+from memoranda.store.types import StoredItem, StoreStats
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -109,7 +109,7 @@ class MemoryStore(BaseStore):
 
     @classmethod
     @contextmanager
-    def from_conn_string(cls, conn_string: str, *, ttl: TTLConfig | None = None) -> Iterator[MemoryStore]:
+    def from_conn_string(cls, conn_string: str, *, ttl: TTLConfig | None = None) -> Generator[MemoryStore]:
         """Open a store for the length of a `with` block, as LangGraph's stores are opened.
 
         Args:
@@ -202,7 +202,7 @@ class MemoryStore(BaseStore):
         value: Mapping[str, Any],
         index: Literal[False] | list[str] | None = None,
         *,
-        ttl: float | None | NotProvided = NOT_PROVIDED,
+        ttl: float | NotProvided | None = NOT_PROVIDED,
     ) -> None:
         """Set an item, its key taken byte for byte; what was there stays in the history.
 
@@ -227,7 +227,7 @@ class MemoryStore(BaseStore):
         value: Mapping[str, Any],
         index: Literal[False] | list[str] | None = None,
         *,
-        ttl: float | None | NotProvided = NOT_PROVIDED,
+        ttl: float | NotProvided | None = NOT_PROVIDED,
     ) -> None:
         """`put` without blocking the event loop."""
         await self.engine.arun(self._put(namespace, key, value, ttl))
@@ -250,7 +250,7 @@ class MemoryStore(BaseStore):
         limit: int = 10,
         offset: int = 0,
         refresh_ttl: bool | None = None,
-    ) -> list[StoredSearchItem]:  # type: ignore[override]
+    ) -> list[SearchItem]:
         """List the items below a namespace prefix, sorted by namespace and then as they were created.
 
         Rewriting an item does not change its place, so pages stay stable.
@@ -262,6 +262,9 @@ class MemoryStore(BaseStore):
             limit: At most so many items.
             offset: How many to skip.
             refresh_ttl: Whether this restarts the items' time to live; None: as the store is configured.
+
+        Returns:
+            The items; each is a `StoredSearchItem`, which knows its revision.
 
         Raises:
             SearchUnavailableError: A query was given and there is no index.
@@ -279,7 +282,7 @@ class MemoryStore(BaseStore):
         limit: int = 10,
         offset: int = 0,
         refresh_ttl: bool | None = None,
-    ) -> list[StoredSearchItem]:  # type: ignore[override]
+    ) -> list[SearchItem]:
         """`search` without blocking the event loop."""
         return await self.engine.arun(self._search(namespace_prefix, query, filter, limit, offset, refresh_ttl))
 
@@ -393,16 +396,14 @@ class MemoryStore(BaseStore):
         return self.context.refresh_on_read if refresh_ttl is None else refresh_ttl
 
     def _put(
-        self, namespace: Namespace, key: str, value: Mapping[str, Any], ttl: float | None | NotProvided
+        self, namespace: Namespace, key: str, value: Mapping[str, Any], ttl: float | NotProvided | None
     ) -> Operation[Any]:
         minutes = self.context.default_ttl if isinstance(ttl, NotProvided) else ttl
         change = Write(namespace, str(key), dict(value) if isinstance(value, Mapping) else value, ttl=minutes)  # pyright: ignore[reportUnnecessaryIsInstance]
         return commit_operation(self.context, ChangeSet((change,), current_author()), opaque=True)
 
     def _delete(self, namespace: Namespace, key: str) -> Operation[Any]:
-        return commit_operation(
-            self.context, ChangeSet((Delete(namespace, str(key)),), current_author()), opaque=True
-        )
+        return commit_operation(self.context, ChangeSet((Delete(namespace, str(key)),), current_author()), opaque=True)
 
     def _search(
         self,
@@ -412,7 +413,7 @@ class MemoryStore(BaseStore):
         limit: int,
         offset: int,
         refresh_ttl: bool | None,
-    ) -> Operation[list[StoredSearchItem]]:
+    ) -> Operation[list[SearchItem]]:
         return search_operation(
             self.context,
             prefix,

@@ -1,8 +1,8 @@
 """How a value lies in the database: a kind, a little metadata, and a body.
 
-The body is what a person would read: the text of a file, the bytes of a binary file, the sorted and indented JSON of
-anything else. So `grep` and `edit` work on it as it is, one-line changes stay one line in the history, and equal
-values have equal bytes. Metadata is the rest of a file value (encoding, times, extra fields) as JSON.
+The body is what a person would read: the text of a file, the bytes of a binary file, the sorted and indented
+JSON of anything else. So `grep` and `edit` work on it as it is, one-line changes stay one line in the history,
+and equal values have equal bytes. Metadata is the rest of a file value (encoding, times, extra fields) as JSON.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import Any, NamedTuple, cast
 
@@ -42,20 +42,22 @@ class Stored(NamedTuple):
         return None if self.kind == Kind.BINARY else self.body.decode()
 
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 _PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 _PRETTY = _PLAIN | orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
 _ENCODINGS = ("utf-8", "base64")
 
 
 def encode_value(value: Mapping[str, Any]) -> Stored:
-    """Turn a value into its stored form.
+    r"""Turn a value into its stored form.
 
     Raises:
         InvalidValueError: It is no JSON object, or holds text that UTF-8 cannot encode.
 
     Example:
         >>> encode_value({"b": 1, "a": True}).body
-        b'{\\n  "a": true,\\n  "b": 1\\n}'
+        b'{\n  "a": true,\n  "b": 1\n}'
     """
     if not isinstance(value, dict):
         value = _as_dict(value)
@@ -94,8 +96,13 @@ def timestamp(at: int) -> str:
 
 def to_datetime(at: int) -> datetime:
     """A time in microseconds since the epoch as an aware datetime, exact to the microsecond."""
-    seconds, microseconds = divmod(at, 1_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=microseconds)
+    return EPOCH + timedelta(microseconds=at)
+
+
+def to_microseconds(moment: datetime) -> int:
+    """An instant as the database keeps it; one without a zone is taken as UTC."""
+    aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return (aware - EPOCH) // timedelta(microseconds=1)
 
 
 def file_stored(content: str | bytes, at: int, previous: Stored | None) -> Stored:
@@ -129,7 +136,8 @@ def with_text(stored: Stored, text: str, at: int) -> Stored:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise InvalidValueError(
-            f"The edit would leave text that is no JSON: {error}.", "This item is a JSON document; keep it valid."
+            f"The edit would leave text that is no JSON: {error}.",
+            "This item is a JSON document; keep it valid.",
         ) from None
     return Stored(Kind.JSON, b"", _json(_as_dict(value), _PRETTY))
 
@@ -138,7 +146,8 @@ def _as_dict(value: object) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return dict(cast("Mapping[str, Any]", value))
     raise InvalidValueError(
-        f"The value is {type(value).__name__}, not a JSON object.", 'Wrap it in a dict, for example {"value": …}.'
+        f"The value is {type(value).__name__}, not a JSON object.",
+        'Wrap it in a dict, for example {"value": …}.',
     )
 
 
@@ -183,7 +192,9 @@ def _json(value: dict[str, Any], options: int) -> bytes:
         ) from None
     # orjson writes NaN and infinities as null; nothing may change silently.
     if b"null" in encoded and (where := _not_finite(value, "")) is not None:
-        raise InvalidValueError(f"The number at {where or '/'} is not finite.", "JSON has no NaN; store None or a string.")
+        raise InvalidValueError(
+            f"The number at {where or '/'} is not finite.", "JSON has no NaN; store None or a string."
+        )
     return encoded
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
@@ -102,4 +101,4 @@ class Engine(ABC):
         if isinstance(effect, Sleep):
             return await asyncio.sleep(effect.seconds)
         result = effect.function()
-        return await cast("Awaitable[Any]", result) if isawaitable(result) else result
+        return await result if isawaitable(result) else result

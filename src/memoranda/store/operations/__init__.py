@@ -1,0 +1,1 @@
+"""What a store does, as generators that neither wait nor know which engine they run on."""

@@ -85,7 +85,8 @@ def checked_author(author: Author) -> Author:
             continue
         if not isinstance(text, str) or "\x00" in text or (not text.isascii() and _unencodable(text)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidChangeError(
-                f"The author {author!r} holds something that is no plain text.", "Use strings without NUL characters."
+                f"The author {author!r} holds something that is no plain text.",
+                "Use strings without NUL characters.",
             )
     return author
 
@@ -116,9 +117,7 @@ def _plan(change: Change, opaque: bool) -> Planned:
         case Edit(namespace, key) | Delete(namespace, key) | Restore(namespace, key):
             return Planned(change, encode_namespace(namespace), settle(key))
         case _:
-            raise InvalidChangeError(
-                f"{change!r} is no change.", "Use Write, Edit, Append, Delete, Move or Restore."
-            )
+            raise InvalidChangeError(f"{change!r} is no change.", "Use Write, Edit, Append, Delete, Move or Restore.")
 
 
 def _check_move(planned: Planned) -> None:
@@ -128,7 +127,8 @@ def _check_move(planned: Planned) -> None:
         raise InvalidChangeError(f"{planned.key} is moved onto itself.", "Choose another target.")
     if planned.to_key.startswith(planned.key + "/"):
         raise InvalidChangeError(
-            f"{planned.key} is moved into {planned.to_key}, which lies below it.", "Choose a target outside it."
+            f"{planned.key} is moved into {planned.to_key}, which lies below it.",
+            "Choose a target outside it.",
         )
 
 
@@ -260,7 +260,10 @@ def _edit(work: Workspace, index: int, item: ItemState, change: Edit) -> Outcome
     text = stored.text
     if text is None:
         return _refused(
-            index, item, "not_editable", f"{item.key} is a binary file, which has no text to edit. Write it whole."
+            index,
+            item,
+            "not_editable",
+            f"{item.key} is a binary file, which has no text to edit. Write it whole.",
         )
     try:
         edited = replace(text, change.old, change.new, replace_all=change.replace_all, path=item.key)
@@ -312,7 +315,8 @@ def _move(work: Workspace, index: int, plan: Planned, item: ItemState, change: M
         return _refused(index, item, "missing", f"{item.key} does not exist.")
     pairs = [(key, checked_key(plan.to_key + key[len(plan.key) :])) for key in below]
     yield from work.open(
-        [(plan.labels, source) for source, _ in pairs] + [(plan.to_labels, target) for _, target in pairs], set()
+        [(plan.labels, source) for source, _ in pairs] + [(plan.to_labels, target) for _, target in pairs],
+        set(),
     )
     landed: list[Committed] = []
     for source, target in pairs:
@@ -340,12 +344,16 @@ def _restore(work: Workspace, index: int, item: ItemState, change: Restore) -> B
         return _refused(index, item, "missing", f"{item.key} does not exist and never did.")
     if not 1 <= change.revision <= item.loaded_revision:
         raise RevisionNotFoundError(
-            f"{item.key} has no revision {change.revision}; it has 1 to {item.loaded_revision}.", "Look at its history."
+            f"{item.key} has no revision {change.revision}; it has 1 to {item.loaded_revision}.",
+            "Look at its history.",
         )
     stored = yield from stored_at(item.id, change.revision, item.loaded_revision, item.loaded)
     if stored is None:
         return _refused(
-            index, item, "deleted", f"Revision {change.revision} of {item.key} is its deletion. Restore an earlier one."
+            index,
+            item,
+            "deleted",
+            f"Revision {change.revision} of {item.key} is its deletion. Restore an earlier one.",
         )
     work.record(item, stored, "restore", origin={"restored": change.revision}, ttl=item.ttl)
     return [_landed(item, "restore")]
@@ -357,9 +365,7 @@ def _keys_below(work: Workspace, labels: str, folder: str) -> Body[list[str]]:
     if scope is None:
         return []
     prefix = folder if folder == "/" else folder + "/"
-    rows = yield from query(
-        "keys_in_folder", namespace_id=scope.id, folder=folder, low=prefix, high=range_end(prefix)
-    )
+    rows = yield from query("keys_in_folder", namespace_id=scope.id, folder=folder, low=prefix, high=range_end(prefix))
     return [key for (key,) in rows]
 
 
@@ -378,9 +384,7 @@ def _delete_folder(context: Context, labels: str, folder: str, author: Author) -
     return CommitResult(tuple(landed))
 
 
-def _advance(
-    context: Context, move: CursorMove, labels: str, statements: list[Sql], now: int
-) -> Body[Conflict | None]:
+def _advance(context: Context, move: CursorMove, labels: str, statements: list[Sql], now: int) -> Body[Conflict | None]:
     place: dict[str, Any] = {"consumer": move.consumer, "tenant": context.tenant, "labels": labels}
     if move.expect == 0:
         yield Batch([Sql("create_cursor", {**place, "position": 0, "moved_at": now})])

@@ -136,7 +136,7 @@ def edit(
 def append(
     context: Context, namespace: Namespace, key: str, text: str, *, author: Author | None = None
 ) -> Operation[Committed]:
-    """Add text at the end of a file, on a new line; a missing file is created.
+    r"""Add text at the end of a file, on a new line; a missing file is created.
 
     Args:
         context: The store's settings.
@@ -157,7 +157,7 @@ def append(
         ...     _ = store.append(("ann",), "/log.md", "one")
         ...     _ = store.append(("ann",), "/log.md", "two")
         ...     store.get(("ann",), "/log.md").value["content"]
-        'one\\ntwo'
+        'one\ntwo'
     """
     return (yield from _one(context, Append(namespace, key, text), author))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
@@ -20,7 +20,7 @@ from memoranda.store.namespaces import decode_namespace, encode_namespace
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.reconstruct import stored_at
 from memoranda.store.types import BlameLine, Revision, StoredItem
-from memoranda.store.values import Kind, Stored, decode_value, to_datetime
+from memoranda.store.values import Kind, Stored, decode_value, to_datetime, to_microseconds
 
 _EVERYTHING = 1 << 62
 
@@ -94,7 +94,7 @@ def get_at(
     """
     if (revision is None) == (at is None):
         raise InvalidValueError("get_at() needs either a revision or a time.", "Pass revision=3 or at=datetime(…).")
-    moment = None if at is None else _microseconds(at)
+    moment = None if at is None else to_microseconds(at)
     labels, name = encode_namespace(namespace), file_key(key)
     return (yield from transact("snapshot", lambda: _get_at(context, labels, name, revision, moment)))
 
@@ -169,18 +169,14 @@ def to_revision(namespace: Namespace, key: str, row: Row) -> Revision:
     )
 
 
-def _microseconds(at: datetime) -> int:
-    aware = at.replace(tzinfo=UTC) if at.tzinfo is None else at
-    since = aware - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-
-
 def _shown(stored: Stored | None) -> str | None:
     return "" if stored is None else stored.text
 
 
 def _missing(labels: str, key: str) -> ItemNotFoundError:
-    return ItemNotFoundError(f"{key} does not exist in {decode_namespace(labels)}.", "List the folder to see what there is.")
+    return ItemNotFoundError(
+        f"{key} does not exist in {decode_namespace(labels)}.", "List the folder to see what there is."
+    )
 
 
 def _no_revision(key: str, revision: int, head: int) -> RevisionNotFoundError:
@@ -202,9 +198,7 @@ def _head(context: Context, labels: str, key: str) -> Body[Head]:
     return head
 
 
-def _history(
-    context: Context, place: tuple[str, str], ends: tuple[int, int], follow: bool
-) -> Body[list[Revision]]:
+def _history(context: Context, place: tuple[str, str], ends: tuple[int, int], follow: bool) -> Body[list[Revision]]:
     limit, before = ends
     found: list[Revision] = []
     seen: set[tuple[str, str]] = set()
@@ -232,9 +226,7 @@ def _history(
     return found[:limit]
 
 
-def _get_at(
-    context: Context, labels: str, key: str, revision: int | None, moment: int | None
-) -> Body[StoredItem]:
+def _get_at(context: Context, labels: str, key: str, revision: int | None, moment: int | None) -> Body[StoredItem]:
     head = yield from _head(context, labels, key)
     if revision is None:
         rows = yield from query("revision_at", item_id=head.id, at=moment)

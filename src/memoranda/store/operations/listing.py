@@ -109,7 +109,7 @@ def grep(
     glob: str | None = None,
     limit: int | None = None,
 ) -> Operation[GrepResult]:
-    """Find the lines that hold a literal text.
+    r"""Find the lines that hold a literal text.
 
     Args:
         context: The store's settings.
@@ -130,7 +130,7 @@ def grep(
     Example:
         >>> from memoranda import open_store
         >>> with open_store("memory://") as store:
-        ...     _ = store.write(("ann",), "/tea.md", "black\\ngreen")
+        ...     _ = store.write(("ann",), "/tea.md", "black\ngreen")
         ...     store.grep(("ann",), "green").matches
         (GrepMatch(key='/tea.md', line=2, text='green'),)
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 
 from memoranda.files.merge import merge_json, merge_text
@@ -41,7 +43,7 @@ def merge_stored(base: Stored | None, theirs: Stored, yours: Stored, at: int) ->
 
 
 def _merge_json(base: Stored | None, theirs: Stored, yours: Stored) -> tuple[Stored | None, str]:
-    before = orjson.loads(base.body) if base is not None and base.kind == Kind.JSON else {}
+    before: dict[str, Any] = orjson.loads(base.body) if base is not None and base.kind == Kind.JSON else {}
     merged = merge_json(before, orjson.loads(theirs.body), orjson.loads(yours.body))
     if merged.value is None:
         fields = ", ".join(merged.conflicts[:_SHOWN]) + (" …" if len(merged.conflicts) > _SHOWN else "")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from langgraph.store.base import MatchCondition
+from langgraph.store.base import MatchCondition, SearchItem
 
 from memoranda.errors import SearchUnavailableError
 from memoranda.store.changes import Namespace
-from memoranda.store.effects import Body, Operation, Row, Sql, query, transact
+from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, transact
 from memoranda.store.filters import compile_filter
 from memoranda.store.keys import checked_key
 from memoranda.store.namespaces import decode_namespace, encode_namespace, prefix_range
 from memoranda.store.operations.context import Context
 from memoranda.store.types import StoredItem, StoredSearchItem
-from memoranda.store.values import Kind, Stored, decode_value, to_datetime
+from memoranda.store.values import Stored, decode_value, to_datetime
 
 _PAGE = 500
 
@@ -26,7 +26,7 @@ def get(context: Context, namespace: Namespace, key: str, *, refresh: bool = Tru
     row = yield from transact("read", lambda: _first("get_item", now=context.clock(), **place))
     if row is None:
         return None
-    item_id, revision, kind, created_at, updated_at, _, ttl, meta, body = row
+    item_id, revision, kind, created_at, updated_at, ttl, meta, body = row
     if refresh and ttl is not None:
         yield from _touch(context, [(item_id, ttl)])
     return StoredItem(
@@ -48,7 +48,7 @@ def search(
     limit: int,
     offset: int,
     refresh: bool,
-) -> Operation[list[StoredSearchItem]]:
+) -> Operation[list[SearchItem]]:
     """List the items below a namespace prefix in a stable order: by namespace, then as they were created."""
     if query:
         raise SearchUnavailableError(
@@ -88,7 +88,8 @@ def list_namespaces(
         encode_namespace(tuple(condition.path))
     return (
         yield from transact(
-            "snapshot", lambda: _list_namespaces(context, conditions, max_depth, max(limit, 0), max(offset, 0))
+            "snapshot",
+            lambda: _list_namespaces(context, conditions, max_depth, max(limit, 0), max(offset, 0)),
         )
     )
 
@@ -103,8 +104,6 @@ def _touch(context: Context, items: list[tuple[int, float]]) -> Operation[None]:
     now = context.clock()
 
     def body() -> Body[None]:
-        from memoranda.store.effects import Batch
-
         yield Batch(
             [Sql("touch_item", {"id": item, "expires_at": now + int(ttl * 60_000_000)}) for item, ttl in items],
             last=True,
@@ -113,9 +112,7 @@ def _touch(context: Context, items: list[tuple[int, float]]) -> Operation[None]:
     yield from transact("write", body)
 
 
-def _search(
-    context: Context, low: str, high: str, matches: Any, limit: int, offset: int
-) -> Body[list[Row]]:
+def _search(context: Context, low: str, high: str, matches: Any, limit: int, offset: int) -> Body[list[Row]]:
     found: list[Row] = []
     after_labels, after_id, now = "", 0, context.clock()
     # Without a filter the database skips and stops by itself; with one, rows are looked at page by page.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from memoranda.errors import MemorandaError
 from memoranda.files.delta import apply_delta
@@ -41,26 +42,22 @@ def verify(
         True
     """
     low, high = prefix_range(namespace_prefix)
-    after = ""
     digests: list[NamespaceDigest] = []
     problems: list[str] = []
-    while True:
-        start = after
-        heads = yield from transact("read", lambda: _heads(context, low, high, start))
+    heads = yield from transact("read", lambda: _heads(context, low, high, ""))
+    while heads:
         for head in heads:
-            digest, found = yield from transact("snapshot", lambda labels=head[1]: _namespace(context, labels, progress))
+            labels = head[1]
+            digest, found = yield from transact("snapshot", partial(_namespace, context, labels, progress))
             problems += found
             if digest is not None:
                 digests.append(digest)
-        if len(heads) < _PAGE:
-            return Verification(tuple(digests), tuple(problems))
-        after = heads[-1][1]
+        heads = yield from transact("read", partial(_heads, context, low, high, heads[-1][1]))
+    return Verification(tuple(digests), tuple(problems))
 
 
 def _heads(context: Context, low: str, high: str, after: str) -> Body[list[Row]]:
-    return (
-        yield from query("namespace_heads", tenant=context.tenant, low=low, high=high, after=after, limit=_PAGE)
-    )
+    return (yield from query("namespace_heads", tenant=context.tenant, low=low, high=high, after=after, limit=_PAGE))
 
 
 def _namespace(

@@ -158,8 +158,8 @@ class Workspace:
         item.digest = next_link(link or first_link(item.labels, item.key), header, content)
         delta = None
         if previous is not None:
-            whole = stored is None or item.revision % KEYFRAME_EVERY == 0
-            delta = encode_previous(previous.body, None if whole else stored.body)
+            against = stored.body if stored is not None and item.revision % KEYFRAME_EVERY else None
+            delta = encode_previous(previous.body, against)
         item.revisions.append(
             Sql(
                 "insert_revision",
@@ -243,7 +243,19 @@ class Workspace:
         item_id, revision, kind, live, created_at, updated_at, expires_at, ttl, digest, meta, body = row
         stored = Stored(Kind(kind), meta, body) if live else None
         item = ItemState(
-            labels, key, item_id, revision, stored, created_at, updated_at, expires_at, ttl, digest, True, False, stored,
+            labels,
+            key,
+            item_id,
+            revision,
+            stored,
+            created_at,
+            updated_at,
+            expires_at,
+            ttl,
+            digest,
+            True,
+            False,
+            stored,
             revision,
         )
         if expires_at is not None and expires_at <= self.now:

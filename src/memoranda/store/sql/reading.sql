@@ -1,18 +1,17 @@
 -- Reads. `:now` hides what has expired but was not swept yet.
 
 -- name: get_item
-SELECT i.id, i.revision, i.kind, i.created_at, i.updated_at, i.expires_at, i.ttl, i.meta, i.body
-FROM namespaces n
-JOIN items i ON i.namespace_id = n.id
-WHERE n.tenant = :tenant AND n.labels = :labels AND i.key = :key
-  AND i.live = 1 AND (i.expires_at IS NULL OR i.expires_at > :now);
+-- A subselect: SQLite takes three times as long to set up the join.
+SELECT id, revision, kind, created_at, updated_at, ttl, meta, body
+FROM items
+WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND labels = :labels) AND key = :key
+  AND live = 1 AND (expires_at IS NULL OR expires_at > :now);
 
 -- name: find_item
-SELECT i.id, i.revision, i.kind, i.live, i.meta, i.body
-FROM namespaces n
-JOIN items i ON i.namespace_id = n.id
-WHERE n.tenant = :tenant AND n.labels = :labels AND i.key = :key
-  AND (i.expires_at IS NULL OR i.expires_at > :now);
+SELECT id, revision, kind, live, meta, body
+FROM items
+WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND labels = :labels) AND key = :key
+  AND (expires_at IS NULL OR expires_at > :now);
 
 -- name: search_items
 SELECT n.labels, i.id, i.key, i.revision, i.kind, i.created_at, i.updated_at, i.ttl, i.meta, i.body

@@ -16,10 +16,9 @@ SET position = :position, items = :items, live = :live, digest = :digest
 WHERE id = :id;
 
 -- name: item_to_change
-SELECT i.id, i.revision, i.kind, i.live, i.created_at, i.updated_at, i.expires_at, i.ttl, i.digest, i.meta, i.body
-FROM namespaces n
-JOIN items i ON i.namespace_id = n.id
-WHERE n.tenant = :tenant AND n.labels = :labels AND i.key = :key;
+SELECT id, revision, kind, live, created_at, updated_at, expires_at, ttl, digest, meta, body
+FROM items
+WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND labels = :labels) AND key = :key;
 
 -- name: insert_item
 INSERT INTO items (id, namespace_id, key, parent, revision, kind, live, size, created_at, updated_at,

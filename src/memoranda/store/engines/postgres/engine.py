@@ -172,7 +172,8 @@ class PostgresEngine(Engine):
         encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
             raise SchemaError(
-                f"{self._place} is encoded in {encoding}.", "Create a database with ENCODING 'UTF8' and use that."
+                f"{self._place} is encoded in {encoding}.",
+                "Create a database with ENCODING 'UTF8' and use that.",
             )
 
     def _applied(self, connection: Connection) -> int:

@@ -61,7 +61,8 @@ def translated(error: psycopg.Error, place: str, *, committing: bool = False) ->
             )
         case psycopg.OperationalError() | psycopg.InterfaceError():
             return StoreUnavailableError(
-                f"{place} cannot be reached: {detail}.", "Check that the server runs and that the URL is right."
+                f"{place} cannot be reached: {detail}.",
+                "Check that the server runs and that the URL is right.",
             )
         case _:
             return StoreError(f"{place} refused a statement: {detail}.", "Please report this with its traceback.")

@@ -1,0 +1,1 @@
+"""SQLite: one file, or memory."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Protocol, cast
 
 import apsw
 
@@ -16,7 +18,31 @@ _MEMORY = ":memory:"
 _SOON = 20
 
 
-def connect(path: str, patience: Patience, *, read_only: bool = False) -> apsw.Connection:
+class Cursor(Protocol):
+    """What is used of apsw's cursor."""
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """All rows that are left."""
+        ...
+
+
+class Connection(Protocol):
+    """What is used of apsw's connection, whose own stubs leave parameters and rows untyped."""
+
+    def execute(self, statements: str, bindings: Mapping[str, Any] | Sequence[Any] | None = None) -> Cursor:
+        """Run a statement."""
+        ...
+
+    def get_autocommit(self) -> bool:
+        """Whether no transaction is open."""
+        ...
+
+    def close(self) -> None:
+        """Close it."""
+        ...
+
+
+def connect(path: str, patience: Patience, *, read_only: bool = False) -> Connection:
     """Open a connection with the pragmas and the busy handler of this store.
 
     Args:
@@ -30,15 +56,17 @@ def connect(path: str, patience: Patience, *, read_only: bool = False) -> apsw.C
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split(".")[:2])
     if version < MINIMUM:
         raise StoreUnavailableError(
-            f"apsw brings SQLite {apsw.sqlite_lib_version()}, which is too old.", "Upgrade with `pip install -U apsw`."
+            f"apsw brings SQLite {apsw.sqlite_lib_version()}, which is too old.",
+            "Upgrade with `pip install -U apsw`.",
         )
     if path != _MEMORY and not Path(path).parent.is_dir():
         raise StoreUnavailableError(f"The folder {Path(path).parent} does not exist.", "Create it first.")
     if path != _MEMORY and Path(path).is_dir():
         raise StoreUnavailableError(f"{path} is a folder.", "Name a file in it.")
     try:
-        connection = apsw.Connection(path)
-        connection.set_busy_handler(patience)
+        opened = apsw.Connection(path)
+        opened.set_busy_handler(patience)
+        connection = cast("Connection", opened)
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
         # NORMAL: a commit survives the death of the process; after a loss of power the last ones may be missing,
         # never half there.

@@ -7,21 +7,23 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from functools import partial
 from pathlib import Path
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, cast
 
 import apsw
 
 from memoranda.errors import StoreClosedError
 from memoranda.store.effects import Body, Operation, Rows, Transact
 from memoranda.store.engines.base import Engine, SchemaState, T
-from memoranda.store.engines.sqlite.connection import Patience, connect
+from memoranda.store.engines.sqlite.connection import Connection, Patience, connect
 from memoranda.store.engines.sqlite.errors import translated
-from memoranda.store.engines.sqlite.locking import FairLock
+from memoranda.store.engines.sqlite.locking import FairLock, busy
 from memoranda.store.migrations import VERSION_TABLE, migrations, pending, unknown_schema
 from memoranda.store.statements import Dialect
 
@@ -45,8 +47,9 @@ SQLITE = Dialect(
 )
 
 _THREADS = 8
+_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table'"
 _engines: weakref.WeakSet[SqliteEngine] = weakref.WeakSet()
-_abandoned: list[apsw.Connection] = []
+_abandoned: list[Connection] = []
 
 
 class SqliteEngine(Engine):
@@ -75,9 +78,9 @@ class SqliteEngine(Engine):
     def _reset(self) -> None:
         self._writing = FairLock()
         self._patience = Patience(self._timeout)
-        self._writer: apsw.Connection | None = None
-        self._idle: list[apsw.Connection] = []
-        self._slots = threading.Semaphore(max(self._readers, 1))
+        self._writer: Connection | None = None
+        self._idle: SimpleQueue[Connection] = SimpleQueue()
+        self._opened = 0
         self._threads: ThreadPoolExecutor | None = None
         self._starting = threading.Lock()
 
@@ -105,8 +108,8 @@ class SqliteEngine(Engine):
         if self._closed:
             raise _closed()
         # The thread sees the caller's context: who acts is a context variable.
-        context = copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._pool(), context.run, self.run, operation)
+        perform = partial(copy_context().run, self.run, operation)
+        return cast("T", await asyncio.get_running_loop().run_in_executor(self._pool(), perform))
 
     def _write(self, effect: Transact) -> Any:
         deadline = time.monotonic() + self._timeout
@@ -127,24 +130,47 @@ class SqliteEngine(Engine):
             self._writing.release()
 
     def _read(self, effect: Transact) -> Any:
-        with self._slots:
+        connection = self._reader()
+        try:
+            if effect.mode == "read":
+                return self._drive(connection, effect.body())
+            connection.execute("BEGIN")
             try:
-                connection = self._idle.pop()
-            except IndexError:
-                connection = connect(self._path, Patience(self._timeout), read_only=True)
-            try:
-                if effect.mode == "read":
-                    return self._drive(connection, effect.body())
-                connection.execute("BEGIN")
-                try:
-                    return self._drive(connection, effect.body())
-                finally:
-                    connection.execute("ROLLBACK")
+                return self._drive(connection, effect.body())
             finally:
-                if self._closed:
-                    connection.close()
-                else:
-                    self._idle.append(connection)
+                connection.execute("ROLLBACK")
+        finally:
+            self._idle.put(connection)
+            if self._closed:
+                self._close_readers()
+
+    def _reader(self) -> Connection:
+        """An idle reading connection, a new one if there may be more, or the next that comes free."""
+        try:
+            return self._idle.get_nowait()
+        except Empty:
+            pass
+        with self._starting:
+            if more := self._opened < self._readers:
+                self._opened += 1
+        if not more:
+            try:
+                return self._idle.get(timeout=self._timeout)
+            except Empty:
+                raise busy(self._timeout) from None
+        try:
+            return connect(self._path, Patience(self._timeout), read_only=True)
+        except BaseException:
+            with self._starting:
+                self._opened -= 1
+            raise
+
+    def _close_readers(self) -> None:
+        while True:
+            try:
+                self._idle.get_nowait().close()
+            except Empty:
+                return
 
     def _read_in_memory(self, effect: Transact) -> Any:
         self._writing.acquire(self._timeout)
@@ -153,19 +179,17 @@ class SqliteEngine(Engine):
         finally:
             self._writing.release()
 
-    def _drive(self, connection: apsw.Connection, body: Body[Any]) -> Any:
+    def _drive(self, connection: Connection, body: Body[Any]) -> Any:
         execute, statements = connection.execute, self._statements
         try:
             batch = next(body)
             while True:
-                rows: list[Rows] = [
-                    execute(statements[name], params).fetchall() for name, params in batch.statements
-                ]
+                rows: list[Rows] = [execute(statements[name], params).fetchall() for name, params in batch.statements]
                 batch = body.send(rows)
         except StopIteration as stop:
             return stop.value
 
-    def _open_writer(self) -> apsw.Connection:
+    def _open_writer(self) -> Connection:
         self._writer = connect(self._path, self._patience)
         return self._writer
 
@@ -209,7 +233,7 @@ class SqliteEngine(Engine):
                 raise translated(error, self._path) from error
 
     @contextmanager
-    def _exclusive(self) -> Iterator[apsw.Connection]:
+    def _exclusive(self) -> Generator[Connection]:
         if self._closed:
             raise _closed()
         self._writing.acquire(self._timeout)
@@ -218,17 +242,19 @@ class SqliteEngine(Engine):
         finally:
             self._writing.release()
 
-    def _applied(self, connection: apsw.Connection) -> int:
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    def _applied(self, connection: Connection) -> int:
+        tables = {name for (name,) in connection.execute(_TABLES).fetchall()}
         if VERSION_TABLE not in tables:
             if tables - {"sqlite_sequence", "sqlite_stat1", "sqlite_stat4"}:
                 raise unknown_schema(self._path)
             return 0
-        row = connection.execute(f"SELECT max(number) FROM {VERSION_TABLE}").fetchone()
-        return row[0] or 0 if row else 0
+        rows = connection.execute(f"SELECT max(number) FROM {VERSION_TABLE}").fetchall()
+        return rows[0][0] or 0
 
-    def _apply(self, connection: apsw.Connection, number: int, statements: list[str]) -> None:
-        connection.execute(f"CREATE TABLE IF NOT EXISTS {VERSION_TABLE} (number INTEGER PRIMARY KEY, applied_at INTEGER)")
+    def _apply(self, connection: Connection, number: int, statements: list[str]) -> None:
+        connection.execute(
+            f"CREATE TABLE IF NOT EXISTS {VERSION_TABLE} (number INTEGER PRIMARY KEY, applied_at INTEGER)"
+        )
         for statement in statements:
             connection.execute(statement)
         connection.execute(f"INSERT INTO {VERSION_TABLE} VALUES (?, ?)", (number, time.time_ns() // 1_000))
@@ -250,9 +276,7 @@ class SqliteEngine(Engine):
             self._threads.shutdown(wait=True)
         self._writing.acquire(self._timeout)
         try:
-            for connection in self._idle:
-                connection.close()
-            self._idle.clear()
+            self._close_readers()
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
@@ -269,7 +293,11 @@ class SqliteEngine(Engine):
             self._reset()
             self._writer = writer
             return
-        _abandoned.extend(self._idle)
+        while True:
+            try:
+                _abandoned.append(self._idle.get_nowait())
+            except Empty:
+                break
         if self._writer is not None:
             _abandoned.append(self._writer)
         self._reset()

@@ -25,11 +25,13 @@ def translated(error: apsw.Error, place: str) -> StoreError:
     match error:
         case apsw.BusyError() | apsw.LockedError():
             return StoreBusyError(
-                f"The database {place} is locked by another process.", "Try again, or open it with a longer timeout."
+                f"The database {place} is locked by another process.",
+                "Try again, or open it with a longer timeout.",
             )
         case apsw.FullError():
             return StoreFullError(
-                f"There is no room left for {place}: {detail}.", "Free some disk space; nothing was half written."
+                f"There is no room left for {place}: {detail}.",
+                "Free some disk space; nothing was half written.",
             )
         case apsw.CorruptError() | apsw.NotADBError():
             return StoreCorruptError(
@@ -43,11 +45,14 @@ def translated(error: apsw.Error, place: str) -> StoreError:
             )
         case apsw.CantOpenError():
             return StoreUnavailableError(
-                f"{place} cannot be opened: {detail}.", "Check that the folder exists and that this process may use it."
+                f"{place} cannot be opened: {detail}.",
+                "Check that the folder exists and that this process may use it.",
             )
         case apsw.IOError():
             return StoreUnavailableError(
                 f"Reading or writing {place} failed: {detail}.", "Check the disk; nothing was half written."
             )
         case _:
-            return StoreError(f"SQLite refused a statement on {place}: {detail}.", "Please report this with its traceback.")
+            return StoreError(
+                f"SQLite refused a statement on {place}: {detail}.", "Please report this with its traceback."
+            )

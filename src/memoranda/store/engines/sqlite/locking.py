@@ -55,4 +55,3 @@ def busy(timeout: float) -> StoreBusyError:
         f"Another writer held the database for more than {timeout:g} s.",
         "Try again, or open the store with a longer timeout.",
     )
-
