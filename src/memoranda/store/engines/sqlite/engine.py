@@ -11,10 +11,9 @@ from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, cast
+from typing import Any
 
 import apsw
 
@@ -108,8 +107,8 @@ class SqliteEngine(Engine):
         if self._closed:
             raise _closed()
         # The thread sees the caller's context: who acts is a context variable.
-        perform = partial(copy_context().run, self.run, operation)
-        return cast("T", await asyncio.get_running_loop().run_in_executor(self._pool(), perform))
+        context = copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._pool(), lambda: context.run(self.run, operation))
 
     def _write(self, effect: Transact) -> Any:
         deadline = time.monotonic() + self._timeout
