@@ -1,0 +1,106 @@
+"""Timing: samples of every contender taken in turns, so that noise hits all alike."""
+
+from __future__ import annotations
+
+import gc
+import math
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+
+@dataclass(slots=True)
+class Samples:
+    """Durations in seconds."""
+
+    seconds: list[float] = field(default_factory=list[float])
+
+    def quantile(self, share: float) -> float:
+        """The duration that `share` of the samples do not exceed, in seconds; NaN without samples."""
+        return quantile(self.seconds, share)
+
+    def summary(self) -> dict[str, float]:
+        """Count, and p50, p95, p99 and maximum in milliseconds."""
+        points = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99, "max_ms": 1.0}
+        return {"count": len(self.seconds)} | {
+            name: self.quantile(share) * 1_000 for name, share in points.items()
+        }
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value that `share` of them do not exceed; NaN for none."""
+    if not values:
+        return math.nan
+    ordered = sorted(values)
+    return ordered[max(math.ceil(share * len(ordered)) - 1, 0)]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One operation of one contender.
+
+    Args:
+        name: The contender.
+        call: Performs sample number `n`; what it returns is looked at by `check`.
+        check: Raises if the result is wrong; not timed.
+    """
+
+    name: str
+    call: Callable[[int], object]
+    check: Callable[[object], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much to measure.
+
+    Args:
+        samples: Of each contender, at most.
+        seconds: Of each contender, after which the minimum number of samples is enough.
+        minimum: Samples in any case.
+        chunk: Consecutive samples of one contender.
+    """
+
+    samples: int = 300
+    seconds: float = 2.0
+    minimum: int = 3
+    chunk: int = 20
+
+
+def race(trials: Iterable[Trial], budget: Budget) -> dict[str, Samples]:
+    """Measure contenders in turns, in an order that changes every round.
+
+    Every contender's first call is made once beforehand and not counted, as connections and caches are then warm.
+    """
+    order = list(trials)
+    results = {trial.name: Samples() for trial in order}
+    running = {trial.name: 0.0 for trial in order}
+    shuffle = random.Random(1).shuffle
+    for trial in order:
+        _sample(trial, 0)
+    gc.collect()
+    while order:
+        shuffle(order)
+        for trial in list(order):
+            seconds = results[trial.name].seconds
+            for _ in range(budget.chunk):
+                taken = _sample(trial, len(seconds) + 1)
+                seconds.append(taken)
+                running[trial.name] += taken
+                spent = running[trial.name] >= budget.seconds and len(seconds) >= budget.minimum
+                if spent or len(seconds) >= budget.samples:
+                    order.remove(trial)
+                    break
+                if taken > budget.seconds / budget.chunk:
+                    break
+    return results
+
+
+def _sample(trial: Trial, number: int) -> float:
+    start = perf_counter()
+    result = trial.call(number)
+    taken = perf_counter() - start
+    if trial.check is not None:
+        trial.check(result)
+    return taken
