@@ -44,6 +44,7 @@ class Scope:
     items: int
     live: int
     digest: bytes
+    loaded_position: int
     changed: bool = False
 
 
@@ -110,7 +111,7 @@ class Workspace:
             rows = yield Batch([self._lock(labels) for labels in scopes] + [self._select(*pair) for pair in wanted])
         for labels, found in zip(scopes, rows, strict=False):
             if found:
-                self.scopes[labels] = Scope(labels, *found[0])
+                self.scopes[labels] = Scope(labels, *found[0], loaded_position=found[0][1])
         for (labels, key), found in zip(wanted, rows[len(scopes) :], strict=True):
             self._items[labels, key] = self._load(labels, key, found[0] if found else None)
 
@@ -222,6 +223,7 @@ class Workspace:
                         "update_namespace",
                         {
                             "id": scope.id,
+                            "expected": scope.loaded_position,
                             "position": scope.position,
                             "items": scope.items,
                             "live": scope.live,

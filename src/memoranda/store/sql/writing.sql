@@ -11,8 +11,10 @@ VALUES (:tenant, :labels, 0, 0, 0, :digest)
 ON CONFLICT (tenant, labels) DO NOTHING;
 
 -- name: update_namespace
+-- Compare and swap: a position that is not the one read becomes NULL, which the column refuses. Under a lock it always
+-- is; an optimistic writer is told that way that another came first, whatever else its statement did is undone.
 UPDATE namespaces
-SET position = :position, items = :items, live = :live, digest = :digest
+SET position = CASE position WHEN :expected THEN :position END, items = :items, live = :live, digest = :digest
 WHERE id = :id;
 
 -- name: item_to_change

@@ -12,10 +12,11 @@ from psycopg import errors as pg
 from psycopg_pool import PoolClosed, PoolTimeout
 
 from memoranda.errors import SchemaError, StoreClosedError, StoreError, StoreUnavailableError
-from memoranda.store.effects import Batch, Body, Rows, Transact
+from memoranda.store.effects import Transact
 from memoranda.store.engines.base import Engine, SchemaState
-from memoranda.store.engines.postgres.errors import RETRYABLE, lost_connection, translated
+from memoranda.store.engines.postgres.errors import RETRYABLE, lost_connection, overtaken, translated
 from memoranda.store.engines.postgres.pools import SCHEMA, AsyncConnection, Connection, Pools
+from memoranda.store.engines.postgres.steps import Attempt, Repeat, Statements, Steps
 from memoranda.store.migrations import VERSION_TABLE, migrations, pending, unknown_schema
 from memoranda.store.statements import Dialect
 from memoranda.store.urls import redacted
@@ -40,10 +41,12 @@ POSTGRES = Dialect(
     pyformat=True,
 )
 
+FAILURES = (psycopg.Error, PoolTimeout, PoolClosed)
 MINIMUM_VERSION = 14
-_BEGIN = {"write": "BEGIN", "snapshot": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
-_LOCK_KEY = 0x6D656D6F  # "memo": two processes must not migrate at once
 _TRIES = 10
+# After one writer overtook another, all lock first for a while: then waiting is cheaper than trying again.
+_CONTENDED = 0.5
+_LOCK_KEY = 0x6D656D6F  # "memo": two processes must not migrate at once
 
 
 class PostgresEngine(Engine):
@@ -60,42 +63,43 @@ class PostgresEngine(Engine):
         self._timeout = timeout
         self._place = redacted(url)
         self._pools = Pools(url, timeout=timeout)
-        self._statements = POSTGRES.statements()
+        self._statements = Statements(POSTGRES)
+        self._contended_until = 0.0
         self._closed = False
 
     # --- transactions -------------------------------------------------------------------------------------
 
     def transact(self, effect: Transact) -> Any:
         """Run a body in a transaction, blocking."""
-        attempt = _Attempt(self)
+        attempt = self._attempt(effect)
         while True:
             try:
                 with self._pools.blocking().connection() as connection:
                     return self._drive(connection, effect, attempt)
-            except (psycopg.Error, PoolTimeout, PoolClosed) as error:
-                time.sleep(attempt.failed(error))
+            except (*FAILURES, Repeat) as error:
+                time.sleep(self._pause(attempt, error))
 
     async def atransact(self, effect: Transact) -> Any:
         """Run a body in a transaction on the running event loop."""
-        attempt = _Attempt(self)
+        attempt = self._attempt(effect)
         while True:
             try:
                 pool = await self._pools.awaiting()
                 async with pool.connection() as connection:
                     return await self._adrive(connection, effect, attempt)
-            except (psycopg.Error, PoolTimeout, PoolClosed) as error:
-                await asyncio.sleep(attempt.failed(error))
+            except (*FAILURES, Repeat) as error:
+                await asyncio.sleep(self._pause(attempt, error))
 
-    def _drive(self, connection: Connection, effect: Transact, attempt: _Attempt) -> Any:
-        steps = _Steps(self._statements, effect, attempt)
+    def _drive(self, connection: Connection, effect: Transact, attempt: Attempt) -> Any:
+        steps = Steps(self._statements, effect, attempt)
         try:
-            while (queue := steps.queue()) is not None:
+            while queue := steps.queue():
                 if len(queue) == 1:
-                    steps.answer([_rows(connection.execute(*queue[0], binary=True))])
+                    cursors = [connection.execute(*queue[0], binary=True)]
                 else:
                     with connection.pipeline():
                         cursors = [connection.execute(*statement, binary=True) for statement in queue]
-                    steps.answer([_rows(cursor) for cursor in cursors])
+                steps.answer([cursor.fetchall() if _has_rows(cursor) else [] for cursor in cursors])
             return steps.result
         except BaseException:
             steps.abandon()
@@ -103,23 +107,40 @@ class PostgresEngine(Engine):
                 connection.execute("ROLLBACK")
             raise
 
-    async def _adrive(self, connection: AsyncConnection, effect: Transact, attempt: _Attempt) -> Any:
-        steps = _Steps(self._statements, effect, attempt)
+    async def _adrive(self, connection: AsyncConnection, effect: Transact, attempt: Attempt) -> Any:
+        steps = Steps(self._statements, effect, attempt)
         try:
-            while (queue := steps.queue()) is not None:
+            while queue := steps.queue():
                 if len(queue) == 1:
-                    cursor = await connection.execute(*queue[0], binary=True)
-                    steps.answer([await cursor.fetchall() if cursor.description else []])
+                    cursors = [await connection.execute(*queue[0], binary=True)]
                 else:
                     async with connection.pipeline():
                         cursors = [await connection.execute(*statement, binary=True) for statement in queue]
-                    steps.answer([await cursor.fetchall() if cursor.description else [] for cursor in cursors])
+                steps.answer([await cursor.fetchall() if _has_rows(cursor) else [] for cursor in cursors])
             return steps.result
         except BaseException:
             steps.abandon()
             if not connection.broken and connection.pgconn.transaction_status:
                 await connection.execute("ROLLBACK")
             raise
+
+    def _attempt(self, effect: Transact) -> Attempt:
+        if self._closed:
+            raise _closed()
+        return Attempt(optimistic=effect.mode == "write" and time.monotonic() > self._contended_until)
+
+    def _pause(self, attempt: Attempt, error: Exception) -> float:
+        """Seconds to wait before the next try; raises the named error if there is none."""
+        if isinstance(error, Repeat) or overtaken(error):
+            if not isinstance(error, Repeat):
+                self._contended_until = time.monotonic() + _CONTENDED
+            attempt.optimistic = False
+            return 0.0
+        attempt.tries += 1
+        again = isinstance(error, RETRYABLE) or (lost_connection(error) and not attempt.committing)
+        if not again or attempt.tries >= _TRIES:
+            raise self._failure(error, attempt.committing) from error
+        return random.uniform(0, 0.002 * 2**attempt.tries)
 
     # --- schema -------------------------------------------------------------------------------------------
 
@@ -217,12 +238,7 @@ class PostgresEngine(Engine):
         self._closed = True
         await self._pools.aclose()
 
-    def refuse_if_closed(self) -> None:
-        """Raise if the store was closed."""
-        if self._closed:
-            raise _closed()
-
-    def failure(self, error: Exception, *, committing: bool) -> Exception:
+    def _failure(self, error: Exception, committing: bool) -> Exception:
         """The named error for whatever the driver or its pool raised."""
         if isinstance(error, PoolClosed):
             return _closed()
@@ -236,82 +252,9 @@ class PostgresEngine(Engine):
         return StoreError(f"{self._place} failed: {error}.", "")
 
 
-class _Attempt:
-    """How often a transaction was tried, and whether it may be tried again."""
-
-    def __init__(self, engine: PostgresEngine) -> None:
-        engine.refuse_if_closed()
-        self._engine = engine
-        self._tries = 0
-        self.committing = False
-
-    def failed(self, error: Exception) -> float:
-        """Return the seconds to wait before the next try.
-
-        Raises:
-            StoreError: There is no next try.
-        """
-        self._tries += 1
-        again = isinstance(error, RETRYABLE) or (lost_connection(error) and not self.committing)
-        if not again or self._tries >= _TRIES:
-            raise self._engine.failure(error, committing=self.committing) from error
-        return random.uniform(0, 0.002 * 2**self._tries)
-
-
-class _Steps:
-    """Turns a body into queues of statements, with the transaction's own statements travelling along."""
-
-    def __init__(self, statements: dict[str, str], effect: Transact, attempt: _Attempt) -> None:
-        self._statements = statements
-        self._body: Body[Any] = effect.body()
-        self._begin = _BEGIN.get(effect.mode)
-        self._open = False
-        self._closing = False
-        self._attempt = attempt
-        attempt.committing = False
-        self._own = 0
-        self._ended = False
-        self._next: Batch | None = None
-        self.result: Any = None
-        self._advance(None)
-
-    def queue(self) -> list[tuple[Any, Any]] | None:
-        """The statements to send now; None when all is done."""
-        if self._next is None:
-            if self._open and not self._closing:
-                self._closing = self._attempt.committing = True
-                self._own = 0
-                return [("COMMIT", None)]
-            return None
-        queue: list[tuple[Any, Any]] = []
-        if self._begin is not None and not self._open:
-            queue.append((self._begin, None))
-            self._open = True
-        self._own = len(queue)
-        queue += [(self._statements[name], params) for name, params in self._next.statements]
-        if self._next.last and self._open:
-            queue.append(("COMMIT", None))
-            self._closing = self._attempt.committing = True
-        return queue
-
-    def answer(self, rows: list[Rows]) -> None:
-        """Hand the rows of the last queue to the body."""
-        if self._next is not None:
-            self._advance(rows[self._own : self._own + len(self._next.statements)])
-
-    def abandon(self) -> None:
-        """Let the body clean up."""
-        self._body.close()
-
-    def _advance(self, rows: list[Rows] | None) -> None:
-        try:
-            self._next = next(self._body) if rows is None else self._body.send(rows)
-        except StopIteration as stop:
-            self._next, self.result = None, stop.value
-
-
-def _rows(cursor: psycopg.Cursor[tuple[Any, ...]]) -> Rows:
-    return cursor.fetchall() if cursor.description else []
+def _has_rows(cursor: psycopg.Cursor[Any] | psycopg.AsyncCursor[Any]) -> bool:
+    # Not `cursor.description`, which builds an object for every column.
+    return cursor.pgresult is not None and cursor.pgresult.nfields > 0
 
 
 def _sql(text: str) -> LiteralString:

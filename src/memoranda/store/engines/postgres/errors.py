@@ -27,6 +27,11 @@ def lost_connection(error: BaseException) -> bool:
     return isinstance(error, psycopg.OperationalError) and (error.sqlstate is None or isinstance(error, _GONE))
 
 
+def overtaken(error: BaseException) -> bool:
+    """Whether a namespace was written by somebody else between being read and being updated."""
+    return isinstance(error, pg.NotNullViolation) and error.diag.column_name == "position"
+
+
 def translated(error: psycopg.Error, place: str, *, committing: bool = False) -> MemorandaError:
     """The named error for one of PostgreSQL's.
 
