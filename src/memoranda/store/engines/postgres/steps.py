@@ -17,7 +17,7 @@ from memoranda.store.statements import Dialect
 
 Query: TypeAlias = tuple[LiteralString, dict[str, Any] | None]
 
-_BEGIN = {"write": "BEGIN", "snapshot": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
+_BEGIN: dict[str, LiteralString] = {"write": "BEGIN", "snapshot": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 _READS = ("SELECT", "WITH")
 _FIRST_READS = ("lock_namespace", "item_to_change")
