@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 ENGINES = ("sqlite", "postgres")
+PRIVATE = ("json", "postgres_url", "folder")
+"""Options that say where, not what: they are no part of the results."""
 
 
 def parser(name: str, description: str, epilog: str) -> ArgumentParser:
@@ -26,7 +28,7 @@ def parser(name: str, description: str, epilog: str) -> ArgumentParser:
         formatter_class=RawDescriptionHelpFormatter,
     )
     made.add_argument(
-        "--engines", type=names, default=ENGINES, metavar="LIST", help="sqlite,postgres (default: both)"
+        "--engines", type=choices(ENGINES), default=ENGINES, metavar="LIST", help="sqlite,postgres (default: both)"
     )
     made.add_argument(
         "--postgres-url",
@@ -43,12 +45,16 @@ def parser(name: str, description: str, epilog: str) -> ArgumentParser:
     return made
 
 
-def names(text: str) -> tuple[str, ...]:
-    """Engines in a list with commas."""
-    found = tuple(part.strip() for part in text.split(",") if part.strip())
-    if not found or set(found) - set(ENGINES):
-        raise ArgumentTypeError(f"{text!r} names no engines; use sqlite, postgres or both with a comma")
-    return found
+def choices(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
+    """Reads a list with commas of what is known."""
+
+    def read(text: str) -> tuple[str, ...]:
+        found = tuple(part.strip() for part in text.split(",") if part.strip())
+        if not found or set(found) - set(known):
+            raise ArgumentTypeError(f"{text!r} is no list of {', '.join(known)}")
+        return found
+
+    return read
 
 
 def numbers(text: str) -> tuple[int, ...]:
