@@ -17,7 +17,10 @@ from memoranda.store.statements import Dialect
 
 Query: TypeAlias = tuple[LiteralString, dict[str, Any] | None]
 
-_BEGIN: dict[str, LiteralString] = {"write": "BEGIN", "snapshot": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}
+_BEGIN: dict[str, LiteralString] = {
+    "write": "BEGIN",
+    "snapshot": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+}
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 _READS = ("SELECT", "WITH")
 _FIRST_READS = ("lock_namespace", "item_to_change")
@@ -100,7 +103,7 @@ class Steps:
         self._body: Body[Any] = effect.body()
         self._attempt = attempt
         attempt.committing = False
-        self._begin = None if attempt.optimistic else _BEGIN.get(effect.mode)
+        self._begin: LiteralString | None = None if attempt.optimistic else _BEGIN.get(effect.mode)
         self._open = False
         self._closing = False
         self._skip = 0

@@ -1,0 +1,43 @@
+# make demo   the main job, on a fresh machine too
+# make test   every test; a real PostgreSQL is started by the tests themselves
+# make check  lint and types
+# make bench  the short form of every benchmark
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: help demo test check format bench clean
+
+help:
+	@sed -n 's/^# //p' Makefile
+
+# The environment is made once and made again when what it depends on changes.
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
+	@touch $(READY)
+
+demo: $(READY)
+	@$(BIN)/python examples/demo.py
+
+test: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+
+format: $(READY)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks.store --quick
+	$(BIN)/python -m benchmarks.concurrency --quick
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
