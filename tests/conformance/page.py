@@ -23,7 +23,7 @@ def write_page(table: str) -> None:
 def answers(table: str) -> dict[str, dict[str, str]]:
     """The answers of a table: store, then check, then `yes`, `no` or `–`."""
     lines = table[table.index("| check |") :].splitlines()
-    rows = [line.strip("|").split(" | ") for line in lines if line.startswith("| ")]
+    rows = [line.strip("|").split(" | ") for line in lines if line.startswith("| ") and "| **" not in line[:4]]
     _, *stores = [cell.strip() for cell in rows[0]]
     found: dict[str, dict[str, str]] = {store: {} for store in stores}
     for check, *cells in ([cell.strip() for cell in row] for row in rows[1:]):
