@@ -1,0 +1,5 @@
+"""`python -m memoranda.cli`."""
+
+from memoranda.cli import main
+
+main()

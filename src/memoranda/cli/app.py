@@ -1,0 +1,116 @@
+"""The program: its commands, its global options, and one place where errors end."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Sequence
+from functools import cache
+from typing import Annotated, Any, cast
+
+import typer
+from typer.core import TyperGroup
+
+from memoranda.cli.command import Command
+from memoranda.cli.commands import editing, history, listing, reading, searching, transfer, upkeep, writing
+from memoranda.cli.failures import PipeClosedError, StoppedError, guarded
+from memoranda.cli.settings import Settings, default_file, option_parameters
+
+COMMANDS: tuple[Command, ...] = (
+    listing.ls,
+    listing.tree,
+    reading.cat,
+    searching.grep,
+    searching.glob,
+    writing.write,
+    editing.edit,
+    writing.rm,
+    writing.mv,
+    history.log,
+    history.diff,
+    history.blame,
+    history.restore,
+    history.changes,
+    transfer.import_,
+    transfer.export,
+    upkeep.verify,
+    upkeep.stats,
+    upkeep.migrate,
+)
+
+
+class Program(TyperGroup):
+    """The group of all commands. However it is run, no traceback leaves it."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run a command line; standalone it ends with an exit code."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        run = super().main
+        if not standalone_mode:
+            return run(arguments, *rest, standalone_mode=False, **extra)
+        sys.exit(guarded(lambda: run(arguments, *rest, standalone_mode=False, **extra), arguments))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, keeping Typer from ending the process in its own ways."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise PipeClosedError from error
+        except KeyboardInterrupt as error:
+            raise StoppedError from error
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from memoranda import __version__
+
+        typer.echo(f"memoranda {__version__}")
+        raise typer.Exit
+
+
+def _root() -> Any:
+    """The function behind the program's own options."""
+    shared = option_parameters()
+
+    def root(context: typer.Context, **arguments: Any) -> None:
+        del arguments["version"]
+        context.obj = Settings(**arguments)
+        if context.invoked_subcommand is None:
+            typer.echo(context.get_help(), nl=False)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    version = Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ]
+    parameters = [
+        inspect.Parameter("context", keyword, annotation=typer.Context),
+        inspect.Parameter("version", keyword, default=False, annotation=version),
+        *shared,
+    ]
+    cast("Any", root).__signature__ = inspect.Signature(parameters)
+    root.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return root
+
+
+@cache
+def program() -> typer.Typer:
+    """The program with everything in it; call it to run it."""
+    app = typer.Typer(
+        name="memoranda",
+        cls=Program,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    where = f"sqlite:///{default_file()}".replace("[", r"\[")
+    app.callback(
+        invoke_without_command=True,
+        help="A memory that lasts for AI agents: look at it, change it, and see how it came to be.",
+        epilog="[bold]Example:[/bold]\n\nmemoranda write -n ann /notes/tea.md 'Likes green tea.'\n\n"
+        f"Without --store and $MEMORANDA_STORE the store is:\n\n{where}\n\n"
+        "Exit codes: 0 done, 1 no match or problems found, 2 usage, 3 not found, 4 conflict, 5 store or file "
+        "unavailable, 130 stopped with Ctrl-C.",
+    )(_root())
+    for each in COMMANDS:
+        each.add_to(app)
+    return app

@@ -1,0 +1,288 @@
+"""`import` and `export`: memory comes in and goes out."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path as LocalPath
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from memoranda.cli.command import WHOLE, Actor, Reason, command
+from memoranda.cli.failures import UsageError
+from memoranda.cli.names import format_namespace
+from memoranda.cli.opening import open_to_read
+from memoranda.cli.output import Advance, human_size, printable
+from memoranda.cli.session import Session
+
+if TYPE_CHECKING:
+    from memoranda.store.changes import Author, Namespace
+    from memoranda.transfer import TransferReport
+
+_SHOWN = 20
+_BUNDLE = ".mbundle"
+# An import, given the prefix to take off, whether it is dry, and whom to tell how far it is.
+_Run = Callable[[str | None, bool, Advance], "TransferReport"]
+
+
+@command(
+    "import",
+    "memoranda import ./docs -n acme --to /docs --include '*.md'",
+    "memoranda import backup.mbundle",
+    "memoranda import sqlite:///langgraph-store.db --strip-prefix /memories/",
+    panel=WHOLE,
+)
+def import_(
+    session: Session,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A folder of files, a bundle, the database of a LangGraph store (a SQLite file or a PostgreSQL URL), "
+            "or the URL of another Memoranda store.",
+            show_default=False,
+        ),
+    ],
+    to: Annotated[str, typer.Option("--to", metavar="PATH", help="Folder only: where its files shall lie.")] = "/",
+    include: Annotated[
+        str | None, typer.Option("--include", metavar="PATTERN", help="Folder only: files that match this pattern.")
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Folder only: leave files alone that are there with other content.")
+    ] = False,
+    skip_existing: Annotated[
+        bool,
+        typer.Option("--skip-existing", help="Bundle and store only: go on where an earlier import was stopped."),
+    ] = False,
+    strip_prefix: Annotated[
+        str | None,
+        typer.Option(
+            "--strip-prefix", metavar="FOLDER", help="Take this off the keys that start with it, such as /memories/."
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    actor: Actor = None,
+    reason: Reason = None,
+) -> None:
+    """Bring in a folder of files, a bundle, a LangGraph store, or another Memoranda store.
+
+    What -n means depends on the source. A folder's files go into that namespace. A bundle's or another store's only
+    namespace is given that name; without -n everything keeps its own. Of a LangGraph store only namespaces that start
+    with those labels are taken.
+
+    Bundles and Memoranda stores bring all their history. A second import of a folder or a LangGraph store writes only
+    what changed. Keys saved with the prefix of their mount by mistake, such as /memories/AGENTS.md in a store that is
+    mounted at /memories/, are noticed: on a terminal you are asked, elsewhere --strip-prefix repairs them.
+    """
+    from memoranda.transfer import detect
+
+    kind = detect(source)
+    for option, given, allowed in (
+        ("--to", to != "/", kind == "folder"),
+        ("--include", include is not None, kind == "folder"),
+        ("--keep", keep, kind == "folder"),
+        ("--skip-existing", skip_existing, kind in ("bundle", "memoranda")),
+    ):
+        if given and not allowed:
+            raise UsageError(f"{option} says nothing for this source ({kind}).", "Leave it out.")
+    store = session.writing(dry_run=dry_run)
+    author = session.author(actor, reason)
+    if kind == "folder":
+        namespace = session.namespace
+
+        def run(prefix: str | None, dry: bool, advance: Advance) -> TransferReport:
+            from memoranda.transfer import import_folder
+
+            return import_folder(
+                store,
+                LocalPath(source),
+                namespace,
+                to=to,
+                author=author,
+                include=include,
+                overwrite=not keep,
+                dry_run=dry,
+                strip_prefix=prefix,
+                progress=advance,
+            )
+
+        _import(session, run, strip_prefix, dry_run)
+    elif kind == "bundle":
+        _import(session, _bundle_run(session, LocalPath(source), skip_existing), strip_prefix, dry_run)
+    elif kind == "memoranda":
+        with tempfile.TemporaryDirectory(prefix="memoranda-") as folder:
+            bundle = LocalPath(folder) / f"store{_BUNDLE}"
+            _bundle_of(session, source, bundle)
+            _import(session, _bundle_run(session, bundle, skip_existing), strip_prefix, dry_run)
+    else:
+        _import(session, _langgraph_run(session, source, author), strip_prefix, dry_run)
+
+
+@command(
+    "export",
+    "memoranda export backup.mbundle",
+    "memoranda export ./out --folder -n acme",
+    panel=WHOLE,
+)
+def export(
+    session: Session,
+    target: Annotated[
+        LocalPath, typer.Argument(metavar="TARGET", help="The file or folder to write.", show_default=False)
+    ],
+    as_bundle: Annotated[
+        bool | None,
+        typer.Option(
+            "--bundle/--folder",
+            help=f"One file with all history, or ordinary files of the current state. Default: a bundle if TARGET ends "
+            f"with {_BUNDLE}, else a folder.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", "-f", help="Folder only: write into one that is not empty, replacing files.")
+    ] = False,
+) -> None:
+    """Write the store out: as a bundle with all history, or as a folder of files.
+
+    With -n only namespaces that start with those labels. A bundle brought in again has equal `verify` digests.
+    """
+    from memoranda.transfer import export_bundle, export_folder
+
+    store, namespace = session.reading(), session.named_namespace or ()
+    if as_bundle if as_bundle is not None else target.suffix == _BUNDLE:
+        if force:
+            raise UsageError("--force says nothing for a bundle.", "Leave it out: an older bundle is replaced anyway.")
+        with session.out.progress("Exporting") as advance:
+            report = export_bundle(store, target, namespace=namespace, progress=advance)
+    else:
+        with session.out.progress("Exporting") as advance:
+            report = export_folder(store, target, namespace=namespace, progress=advance, overwrite=force)
+    _show(session, report, "Exported", extra={"target": str(target)})
+
+
+def _import(session: Session, run: _Run, prefix: str | None, dry_run: bool) -> None:
+    with session.out.progress("Looking") as advance:
+        plan = run(prefix, True, advance)
+    if prefix is None and plan.prefixed:
+        prefix = _prefix_to_strip(session, plan)
+    if dry_run:
+        if prefix is not None:
+            plan = run(prefix, True, lambda done, total: None)
+        _show(session, plan, "Would import", extra={"dry_run": True, "strip_prefix": prefix})
+        return
+    with session.out.progress("Importing") as advance:
+        report = run(prefix, False, advance)
+    _show(session, report, "Imported", extra={"dry_run": False, "strip_prefix": prefix}, plan=plan)
+
+
+def _bundle_run(session: Session, path: LocalPath, skip_existing: bool) -> _Run:
+    from memoranda.transfer import import_bundle
+
+    store, named = session.writing(), session.named_namespace
+
+    def renamed(_: Namespace) -> Namespace:
+        assert named is not None
+        return named
+
+    if named is not None:
+        held = import_bundle(store, path, on_existing="skip", dry_run=True).namespaces
+        if len(held) > 1:
+            raise UsageError(
+                f"The source holds {len(held)} namespaces, which cannot all be called {format_namespace(named)}.",
+                "Leave -n out: each keeps its name.",
+            )
+
+    def run(prefix: str | None, dry: bool, advance: Advance) -> TransferReport:
+        return import_bundle(
+            store,
+            path,
+            into=None if named is None else renamed,
+            strip_prefix=prefix,
+            on_existing="skip" if skip_existing else "refuse",
+            dry_run=dry,
+            progress=advance,
+        )
+
+    return run
+
+
+def _langgraph_run(session: Session, source: str, author: Author) -> _Run:
+    from memoranda.transfer import import_langgraph
+
+    store, labels = session.writing(), session.named_namespace or ()
+
+    def run(prefix: str | None, dry: bool, advance: Advance) -> TransferReport:
+        return import_langgraph(
+            store, source, prefix=labels, strip_prefix=prefix, dry_run=dry, progress=advance, author=author
+        )
+
+    return run
+
+
+def _bundle_of(session: Session, source: str, bundle: LocalPath) -> None:
+    """Another store as a bundle."""
+    from dataclasses import replace
+
+    from memoranda.transfer import export_bundle
+
+    url = source if "://" in source else f"sqlite:///{LocalPath(source).absolute()}"
+    with open_to_read(replace(session.settings, store=url)) as other, session.out.progress("Reading") as advance:
+        export_bundle(other, bundle, progress=advance)
+
+
+def _prefix_to_strip(session: Session, plan: TransferReport) -> str | None:
+    """Ask what to do about keys that carry a mount's prefix, where somebody is there to answer."""
+    counts: Counter[str] = Counter()
+    for found in plan.prefixed:
+        counts[found.prefix] += len(found.keys)
+    (prefix, count), *others = counts.most_common()
+    where = ", ".join(
+        sorted({format_namespace(found.namespace) for found in plan.prefixed if found.prefix == prefix})[:3]
+    )
+    example = next(found.keys[0] for found in plan.prefixed if found.prefix == prefix)
+    session.out.note(
+        f"{count} key{'s' if count > 1 else ''} in {where} start with {prefix}, such as {example}. "
+        f"An agent that mounts its store at {prefix} would not find them, since the mount takes its prefix off first."
+    )
+    for other, _ in others:
+        session.out.note(f"The same holds for {other}; one prefix is taken off at a time.")
+    if session.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        session.out.note(f"They keep it now; --strip-prefix {prefix} takes it off.")
+        return None
+    return prefix if typer.confirm(f"Take {prefix} off?", default=True, err=True) else None
+
+
+def _show(
+    session: Session, report: TransferReport, did: str, *, extra: dict[str, Any], plan: TransferReport | None = None
+) -> None:
+    prefixed = (plan or report).prefixed
+    if session.json:
+        session.out.data(
+            {
+                "items": report.items,
+                "revisions": report.revisions,
+                "bytes": report.bytes,
+                "namespaces": [list(labels) for labels in report.namespaces],
+                "skipped": [{"path": each.path, "reason": each.reason} for each in report.skipped],
+                "prefixed": [
+                    {"namespace": list(each.namespace), "prefix": each.prefix, "keys": list(each.keys)}
+                    for each in prefixed
+                ],
+                **extra,
+            }
+        )
+        return
+    for skipped in report.skipped[:_SHOWN]:
+        session.out.line(("Left out ", "yellow"), printable(skipped.path), ": ", printable(skipped.reason))
+    if len(report.skipped) > _SHOWN:
+        session.out.line(f"… and {len(report.skipped) - _SHOWN} more.")
+    names = ", ".join(printable(format_namespace(labels)) for labels in report.namespaces[:_SHOWN])
+    more = f" and {len(report.namespaces) - _SHOWN} more" if len(report.namespaces) > _SHOWN else ""
+    session.out.line(
+        (did, "bold green"),
+        f" {report.items} items with {report.revisions} revisions, {human_size(report.bytes)}",
+        f" ({names}{more})." if names else ".",
+    )

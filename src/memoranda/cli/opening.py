@@ -1,0 +1,119 @@
+"""Opening the store that a command works on.
+
+A command that only reads never makes a store, so that a mistyped URL is told and not answered with emptiness; and no
+command but `migrate` changes the schema of a store that holds something.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from memoranda.cli.settings import Settings, default_file
+from memoranda.errors import SchemaError, SchemaTooNewError, StoreUnavailableError
+
+if TYPE_CHECKING:
+    from memoranda.store.engines.base import Engine
+    from memoranda.store.store import MemoryStore
+
+_HELLO = "`memoranda write -n you /hello.md 'Hello.'`"
+
+
+def store_url(settings: Settings) -> str:
+    """The URL of the store that the settings name."""
+    return settings.store or "sqlite:///" + quote(str(default_file()), safe="/\\:")
+
+
+def open_to_read(settings: Settings) -> MemoryStore:
+    """Open a store that is there.
+
+    Raises:
+        StoreUnavailableError: There is none.
+        SchemaError: It has to be migrated first.
+        StoreError: See `open_store`.
+    """
+    require_existing(settings)
+    return _open(settings, migrate=_in_memory(settings))
+
+
+def require_existing(settings: Settings) -> None:
+    """Refuse to go on where there is no store.
+
+    Raises:
+        StoreUnavailableError: There is none.
+    """
+    missing = missing_file(settings)
+    if missing is not None:
+        raise StoreUnavailableError(
+            f"There is no store at {missing} yet.", f"Check --store, or start one by writing to it: {_HELLO}."
+        )
+
+
+def make_room(settings: Settings) -> None:
+    """Make the folder of the store that is used where none is named."""
+    if settings.store is None:
+        default_file().parent.mkdir(parents=True, exist_ok=True)
+
+
+def open_to_write(settings: Settings, *, dry_run: bool = False) -> MemoryStore:
+    """Open a store, or make one where there is none.
+
+    Args:
+        settings: They name it.
+        dry_run: Make none; where there is none an empty one in memory stands for it.
+
+    Raises:
+        SchemaError: It has to be migrated first.
+        StoreError: See `open_store`.
+    """
+    if dry_run and missing_file(settings) is not None:
+        return _open(replace(settings, store="memory://"), migrate=True)
+    make_room(settings)
+    if _in_memory(settings) or missing_file(settings) is not None:
+        return _open(settings, migrate=True)
+    try:
+        return _open(settings, migrate=False)
+    except SchemaTooNewError:
+        raise
+    except SchemaError:
+        engine = open_engine(settings)
+        try:
+            empty = engine.schema().applied == 0
+        finally:
+            engine.close()
+        if not empty:
+            raise
+    return _open(settings, migrate=True)
+
+
+def open_engine(settings: Settings) -> Engine:
+    """Open the database below a store, whatever its schema; close it."""
+    from memoranda.store.opening import _engine  # pyright: ignore[reportPrivateUsage]
+
+    return _engine(store_url(settings), settings.timeout or 0.0)
+
+
+def _open(settings: Settings, *, migrate: bool) -> MemoryStore:
+    from memoranda.store.opening import open_store
+
+    return open_store(
+        store_url(settings), tenant=settings.tenant or "", timeout=settings.timeout or 0.0, migrate=migrate
+    )
+
+
+def _in_memory(settings: Settings) -> bool:
+    return store_url(settings).lower().startswith("memory:")
+
+
+def missing_file(settings: Settings) -> Path | None:
+    """The SQLite file that should be there and is not."""
+    url = store_url(settings)
+    scheme, found, rest = url.partition("://")
+    if not found or scheme.lower() != "sqlite":
+        return None
+    from memoranda.store.opening import _sqlite_path  # pyright: ignore[reportPrivateUsage]
+
+    path = _sqlite_path(url, rest)
+    return Path(path) if path is not None and not Path(path).exists() else None
