@@ -24,9 +24,9 @@ def main() -> int:
         if "postgres" in options.engines:
             server = stack.enter_context(running_server(options.postgres_url))
         kept = {name: value for name, value in vars(options).items() if name not in running.PRIVATE}
-        found = Report(
-            "benchmarks.concurrency", kept, machine.describe(settings(server) if server else None)
-        )
+        found = Report("benchmarks.concurrency", kept, machine.describe(settings(server) if server else None))
+        if options.quick:
+            found.notes.append("--quick only shows that everything runs; its figures mean nothing")
         found.show_machine(console)
         for part in options.parts:
             for engine in options.engines:

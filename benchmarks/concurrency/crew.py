@@ -151,9 +151,7 @@ def _process(
         results.put(traceback.format_exc())
 
 
-def _inside(
-    opening: Any, turns: Any, process: int, barrier: Any, seconds: float | None, counter: Any
-) -> Tally:
+def _inside(opening: Any, turns: Any, process: int, barrier: Any, seconds: float | None, counter: Any) -> Tally:
     """The threads of one process."""
     total, failures = Tally(), list[str]()
     per_process = sum(threads for _, threads in turns.values())
@@ -180,9 +178,7 @@ def _inside(
         for turn, count in turns.values():
             for _ in range(count):
                 tallies.append(Tally())
-                threads.append(
-                    threading.Thread(target=body, args=(turn, worker, tallies[-1]), daemon=True)
-                )
+                threads.append(threading.Thread(target=body, args=(turn, worker, tallies[-1]), daemon=True))
                 worker += 1
         for thread in threads:
             thread.start()

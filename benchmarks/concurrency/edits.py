@@ -75,9 +75,7 @@ class Edits:
                 tally.counts["ok"] += 1
 
     @staticmethod
-    def _step(
-        rival: Rival, worker: int, number: int, key: str, token: str, own: dict[str, str], tally: Tally
-    ) -> str:
+    def _step(rival: Rival, worker: int, number: int, key: str, token: str, own: dict[str, str], tally: Tally) -> str:
         if number % 10 == 9:
             before = _find(rival.read(key), _SHARED)
             rival.edit(key, before, f"{_SHARED}{token};")

@@ -16,7 +16,7 @@ from rich.table import Table
 from benchmarks.concurrency.crew import Tally, run
 from benchmarks.concurrency.edits import Edits, lost, prepare
 from benchmarks.concurrency.holding import held
-from benchmarks.concurrency.rivals import NAMESPACE, Given, Opening, Rival, Theirs
+from benchmarks.concurrency.rivals import NAMESPACE, Given, Opening, Theirs
 from benchmarks.concurrency.traffic import Reader, Writer
 from benchmarks.support import running
 from benchmarks.support.contenders import fill
@@ -78,11 +78,12 @@ def edits(place: Place, options: Options, console: Console, found: Report) -> No
                 alone = {"edits": (turn["edits"][0], workers)}
                 name = "Deep Agents / InMemoryStore, one process"
                 rows[name] = _edits(given, alone, workers, 0, options.peer_seconds, name, options)
+    columns = ("contender", "reported ok", "conflicts", "errors", "LOST", "per second", "p50", "p95", "p99")
     title = (
         f"{place.engine}: {options.edits:,} edits and appends on 5 files by "
         f"{options.processes} processes × {options.threads} threads"
     )
-    table = _table(title, ("contender", "reported ok", "conflicts", "errors", "LOST", "per second", "p50", "p95", "p99"))
+    table = _table(title, columns)
     for name, row in rows.items():
         share = f" ({row['lost'] / row['ok']:.1%})" if row["lost"] else ""
         table.add_row(
@@ -144,10 +145,11 @@ def writes(place: Place, options: Options, console: Console, found: Report) -> N
         )
     console.print(table)
     found.results[f"writes/{place.engine}"] = rows
-    where = "to one SQLite file" if place.engine == "sqlite" else "to PostgreSQL"
     crew = f"{options.processes} × {options.threads} writers"
-    found.promise(f"{crew} {where}: p99", rows["Memoranda"]["p99_ms"], 250, "ms")
-    found.promise(f"{crew} {where}: failed", sum(rows["Memoranda"]["errors"].values()), 0, "writes")
+    if place.engine == "sqlite":
+        found.promise(f"{crew} to one SQLite file: p99", rows["Memoranda"]["p99_ms"], 250, "ms")
+    failed = sum(rows["Memoranda"]["errors"].values())
+    found.promise(f"{place.engine}: {crew}: failed", failed, 0, "writes")
 
 
 def reads(place: Place, options: Options, console: Console, found: Report) -> None:
@@ -242,9 +244,7 @@ def _summary(tally: Tally) -> dict[str, Any]:
         "ok": tally.counts["ok"],
         "conflicts": tally.counts["conflict"],
         "errors": {
-            name.removeprefix("error: "): count
-            for name, count in tally.counts.items()
-            if name.startswith("error: ")
+            name.removeprefix("error: "): count for name, count in tally.counts.items() if name.startswith("error: ")
         },
         "seconds": tally.wall,
         "per_second": len(every) / tally.wall if tally.wall else 0.0,

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace as Options
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 
-from rich.console import Console
-
-from benchmarks.store import operations
-from benchmarks.store.stocks import OURS, stocks
-from benchmarks.support import machine, report, running
-from benchmarks.support.measure import Budget
+from benchmarks.store.suite import PARTS, Suite
+from benchmarks.support import machine, running
 from benchmarks.support.postgres import running_server, settings
-
-PARTS = ("operations", "imports", "history")
+from benchmarks.support.report import Report
 
 
 def main() -> int:
@@ -23,66 +18,42 @@ def main() -> int:
     with ExitStack() as stack:
         folder = stack.enter_context(running.workplace(options.folder))
         server = None
-        if "postgres" in options.engines and options.parts != ("imports",):
+        if "postgres" in options.engines:
             server = stack.enter_context(running_server(options.postgres_url))
-        found = report.Report(
-            "benchmarks.store",
-            {name: value for name, value in vars(options).items() if name not in ("json", "postgres_url", "folder")},
-            machine.describe(settings(server) if server else None),
-        )
+        kept = {name: value for name, value in vars(options).items() if name not in running.PRIVATE}
+        found = Report("benchmarks.store", kept, machine.describe(settings(server) if server else None))
+        if options.quick:
+            found.notes.append("--quick only shows that everything runs; its figures mean nothing")
         found.show_machine(console)
+        suite = Suite(options, console, found, folder, server)
         if "operations" in options.parts:
             for size in options.sizes:
                 for engine in options.engines:
-                    _operations(options, console, found, engine, size, folder, server)
+                    suite.operations(engine, size)
+        if "imports" in options.parts:
+            suite.imports()
+        if "history" in options.parts:
+            suite.histories()
+        if options.million:
+            for engine in options.engines:
+                suite.million(engine)
         found.show_targets(console)
         if options.json:
             found.save(options.json)
     return int(options.strict and any(not target.met for target in found.targets))
 
 
-def _operations(options: Options, console: Console, found, engine, size, folder, server) -> None:
-    peers = not options.no_peers and size <= options.peer_limit
-    budget = Budget(samples=options.samples, seconds=options.seconds)
-    with running.bars() as progress:
-        filling = progress.add_task(f"{engine}, {size:,} files: filling", total=size * (3 if peers else 1))
-        with stocks(
-            engine,
-            size,
-            folder=folder,
-            server=server,
-            peers=peers,
-            progress=lambda name, count: progress.update(
-                filling, advance=count, description=f"{engine}, {size:,} files: filling {name}"
-            ),
-        ) as entries:
-            progress.remove_task(filling)
-            timing = progress.add_task(f"{engine}, {size:,} files", total=10)
-            measured = operations.measure(
-                entries,
-                size,
-                budget,
-                lambda name: progress.update(
-                    timing, advance=1, description=f"{engine}, {size:,} files: {name}"
-                ),
-            )
-            contenders = [entry.contender.name for entry in entries]
-    summaries = {
-        operation: {name: samples.summary() for name, samples in by_name.items()}
-        for operation, by_name in measured.items()
-    }
-    found.results[f"{engine}/{size}"] = summaries
-    title = f"{engine}, {size:,} files of 2 KB in 50 folders"
-    if not peers and not options.no_peers:
-        title += f" (peers left out above --peer-limit {options.peer_limit:,})"
-    console.print(report.comparison(title, summaries, contenders))
-
-
 def _options() -> Options:
     parser = running.parser(
         "benchmarks.store",
-        "Time put, get, edit, ls, glob, grep and delete beside LangGraph's stores and Deep Agents' StoreBackend.",
-        "example:\n  python -m benchmarks.store --sizes 100,1000 --engines sqlite --json store.json",
+        "Time single operations beside LangGraph's stores and Deep Agents' StoreBackend, all in one run.\n\n"
+        "  operations  get, search, ls, glob, grep, edit, put, delete, at several sizes\n"
+        "  imports     importing and opening, in fresh processes\n"
+        "  history     1,000 one-line edits of a 100 KB file: the room they take, get_at(1) and blame",
+        "examples:\n"
+        "  python -m benchmarks.store --sizes 100,1000 --engines sqlite --json store.json\n"
+        "  python -m benchmarks.store --parts history,imports\n"
+        "  python -m benchmarks.store --parts none --million",
     )
     parser.add_argument(
         "--sizes",
@@ -99,9 +70,7 @@ def _options() -> Options:
         help="leave peers out above this size, where they take minutes (default: 10000)",
     )
     parser.add_argument("--no-peers", action="store_true", help="Memoranda alone")
-    parser.add_argument(
-        "--samples", type=int, default=300, metavar="N", help="calls of each operation (default: 300)"
-    )
+    parser.add_argument("--samples", type=int, default=300, metavar="N", help="calls of each operation (default: 300)")
     parser.add_argument(
         "--seconds",
         type=float,
@@ -111,16 +80,29 @@ def _options() -> Options:
     )
     parser.add_argument(
         "--parts",
-        type=lambda text: tuple(text.split(",")),
+        type=running.choices((*PARTS, "none")),
         default=PARTS,
         metavar="LIST",
-        help=f"what to measure (default: {','.join(PARTS)})",
+        help=f"what to measure (default: {','.join(PARTS)}); none: only what --million asks for",
+    )
+    parser.add_argument(
+        "--million",
+        type=int,
+        nargs="?",
+        const=1_000_000,
+        metavar="N",
+        help="also compare a namespace of 10,000 files alone with the same in a store of N files "
+        "(default N: 1000000; takes 10 minutes and 10 GB)",
     )
     options = parser.parse_args()
-    if set(options.parts) - set(PARTS):
-        parser.error(f"--parts takes {', '.join(PARTS)}")
+    if min(options.sizes) < 2:
+        parser.error("--sizes: 2 files at least")
+    options.history_edits, options.import_rounds, options.million_namespace = 1_000, 9, 10_000
     if options.quick:
         options.sizes, options.samples, options.seconds = (60,), 3, 0.2
+        options.history_edits, options.import_rounds = 20, 1
+        options.million_namespace = 100
+        options.million = options.million and 1_000
     return options
 
 

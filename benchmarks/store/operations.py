@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from benchmarks.store.stocks import Entry
+from benchmarks.support.contenders import Contender
 from benchmarks.support.measure import Budget, Samples, Trial, race
 from benchmarks.support.texts import (
     FOLDERS,
@@ -14,12 +17,13 @@ from benchmarks.support.texts import (
     folder_of,
     key_of,
     reference_line,
-    status_line,
     text_of,
 )
 
 # Steps through the files in an order that has nothing to do with how they are stored.
 _STRIDE = 7_919
+_NEW = tuple(text_of(10_000_000 + number) for number in range(64))
+_fresh = itertools.count(1)
 
 
 def measure(
@@ -31,125 +35,135 @@ def measure(
 
     Args:
         entries: The contenders.
-        size: Files in each of their stores.
+        size: Files in each of their namespaces, 2 at least.
         budget: How much to measure.
         progress: Called with the name of each operation.
 
     Returns:
         Operation, contender, samples.
     """
-    made: dict[str, itertools.count[int]] = {entry.contender.name: itertools.count(1) for entry in entries}
-    removed: dict[str, itertools.count[int]] = {entry.contender.name: itertools.count(1) for entry in entries}
-
-    def number(entry: Entry, sample: int) -> int:
-        if size == 1:
-            return 0
-        return (sample * _STRIDE * 2 + entry.offset) % (size - size % 2)
-
-    def get(entry: Entry) -> Trial:
-        def call(sample: int) -> object:
-            return entry.contender.get(key_of(number(entry, sample)))
-
-        return Trial(entry.contender.name, call, lambda text: _expect(len(str(text)) > 2_000, True))
-
-    def search(entry: Entry) -> Trial:
-        return _counted(entry, lambda _: entry.contender.search(), min(10, size))
-
-    def ls(entry: Entry) -> Trial:
-        return _counted(entry, lambda sample: entry.contender.ls(folder_of(sample)), *_folder_sizes(size))
-
-    def glob(entry: Entry) -> Trial:
-        return _counted(entry, lambda sample: entry.contender.glob(folder_of(sample)), *_folder_sizes(size))
-
-    def grep_one(entry: Entry) -> Trial:
-        def call(sample: int) -> int:
-            wanted = number(entry, sample)
-            return entry.contender.grep(reference_line(wanted), key_of(wanted))
-
-        return _counted(entry, call, 1)
-
-    def grep_all(entry: Entry) -> Trial:
-        return _counted(entry, lambda _: entry.contender.grep(RARE, None), -(-size // RARE_EVERY))
-
-    def edit(entry: Entry) -> Trial:
-        def call(sample: int) -> None:
-            wanted = number(entry, sample)
-            before = entry.edits.get(wanted, 0)
-            entry.edits[wanted] = before + 1
-            entry.contender.edit(key_of(wanted), status_line(before) + "\n", status_line(before + 1) + "\n")
-
-        return Trial(entry.contender.name, call)
-
-    texts = [text_of(10_000_000 + sample) for sample in range(32)]
-
-    def overwrite(entry: Entry) -> Trial:
-        def call(sample: int) -> None:
-            entry.contender.put(key_of(number(entry, sample)), texts[sample % len(texts)])
-
-        return Trial(entry.contender.name, call)
-
-    def new_key(entry: Entry, sample: int) -> str:
-        return f"{folder_of(sample)}/new-{entry.offset}-{sample}.md"
-
-    def create(entry: Entry) -> Trial:
-        def call(sample: int) -> None:
-            entry.contender.put(new_key(entry, next(made[entry.contender.name])), texts[sample % len(texts)])
-
-        return Trial(entry.contender.name, call)
-
-    def delete(entry: Entry) -> Trial:
-        def call(_: int) -> None:
-            entry.contender.delete(new_key(entry, next(removed[entry.contender.name])))
-
-        return Trial(entry.contender.name, call)
-
-    plan: list[tuple[str, str, Callable[[Entry], Trial]]] = [
-        ("get", "get", get),
-        ("search, first 10", "search", search),
-        ("ls one folder", "ls", ls),
-        ("glob one folder", "glob", glob),
-        ("grep one file", "grep", grep_one),
-        ("grep all", "grep", grep_all),
-        ("edit one line", "edit", edit),
-        ("put, overwrite", "put", overwrite),
-        ("put, create", "put", create),
-        ("delete one", "delete", delete),
-    ]
     results: dict[str, dict[str, Samples]] = {}
-    for name, needs, trial in plan:
+    for name, (needs, trial) in PLAN.items():
         progress(name)
         able = [entry for entry in entries if needs in entry.contender.operations]
-        if name == "delete one":
-            _make_enough(able, made, budget, new_key, texts)
-        results[name] = race((trial(entry) for entry in able), budget)
+        results[name] = race([trial(entry, size) for entry in able], budget)
     return results
 
 
-def _make_enough(
-    entries: Iterable[Entry],
-    made: dict[str, itertools.count[int]],
-    budget: Budget,
-    new_key: Callable[[Entry, int], str],
-    texts: list[str],
-) -> None:
-    """See to it that there is a file for every deletion."""
-    for entry in entries:
-        while (sample := next(made[entry.contender.name])) <= budget.samples + 1:
-            entry.contender.put(new_key(entry, sample), texts[0])
+def _own(entry: Entry, size: int, sample: int) -> int:
+    """The number of one of the files that no other contender touches."""
+    return (sample * _STRIDE * 2 + entry.offset) % (size - size % 2)
+
+
+def _get(entry: Entry, size: int) -> Trial:
+    def after(_: str, text: str) -> None:
+        if len(text) < 2_000:
+            raise AssertionError(f"{entry.contender.name} read {len(text)} characters")
+
+    return Trial(entry.contender.name, lambda sample: key_of(_own(entry, size, sample)), entry.contender.get, after)
+
+
+def _search(entry: Entry, size: int) -> Trial:
+    return _counting(entry.contender, lambda sample: sample, lambda _: entry.contender.search(), min(10, size))
+
+
+def _ls(entry: Entry, size: int) -> Trial:
+    return _counting(entry.contender, folder_of, entry.contender.ls, *_folder_sizes(size))
+
+
+def _glob(entry: Entry, size: int) -> Trial:
+    return _counting(entry.contender, folder_of, entry.contender.glob, *_folder_sizes(size))
+
+
+def _grep_one(entry: Entry, size: int) -> Trial:
+    def prepare(sample: int) -> tuple[str, str]:
+        number = _own(entry, size, sample)
+        return reference_line(number), key_of(number)
+
+    return _counting(entry.contender, prepare, lambda given: entry.contender.grep(*given), 1)
+
+
+def _grep_all(entry: Entry, size: int) -> Trial:
+    return _counting(
+        entry.contender,
+        lambda sample: sample,
+        lambda _: entry.contender.grep(RARE, None),
+        -(-size // RARE_EVERY),
+    )
+
+
+def _edit(entry: Entry, size: int) -> Trial:
+    def prepare(sample: int) -> tuple[str, str, str]:
+        key = key_of(_own(entry, size, sample))
+        line = next(line for line in entry.contender.get(key).splitlines() if line.startswith("Status:"))
+        return key, line, f"Status: draft {sample} of the edits"
+
+    return Trial(entry.contender.name, prepare, lambda given: entry.contender.edit(*given))
+
+
+def _revise(entry: Entry, size: int) -> Trial:
+    def prepare(sample: int) -> tuple[str, str]:
+        key = key_of(_own(entry, size, sample))
+        lines = entry.contender.get(key).splitlines()
+        chance = random.Random(sample)
+        for _ in range(3):
+            lines[chance.randrange(4, len(lines))] = f"- changed line of sample {sample}, {chance.random()}"
+        return key, "\n".join(lines) + "\n"
+
+    return Trial(entry.contender.name, prepare, lambda given: entry.contender.put(*given))
+
+
+def _replace(entry: Entry, size: int) -> Trial:
+    def prepare(sample: int) -> tuple[str, str]:
+        return key_of(_own(entry, size, sample)), _NEW[sample % len(_NEW)]
+
+    return Trial(entry.contender.name, prepare, lambda given: entry.contender.put(*given))
+
+
+def _create(entry: Entry, size: int) -> Trial:
+    def prepare(sample: int) -> tuple[str, str]:
+        return f"{folder_of(sample)}/new-{next(_fresh)}.md", _NEW[sample % len(_NEW)]
+
+    return Trial(
+        entry.contender.name,
+        prepare,
+        lambda given: entry.contender.put(*given),
+        lambda given, _: entry.contender.drop(given[0]),
+    )
+
+
+def _delete(entry: Entry, size: int) -> Trial:
+    def prepare(sample: int) -> str:
+        key = f"{folder_of(sample)}/new-{next(_fresh)}.md"
+        entry.contender.put(key, _NEW[sample % len(_NEW)])
+        return key
+
+    return Trial(entry.contender.name, prepare, entry.contender.delete)
 
 
 def _folder_sizes(size: int) -> tuple[int, int]:
     return size // FOLDERS, -(-size // FOLDERS)
 
 
-def _counted(entry: Entry, call: Callable[[int], int], *counts: int) -> Trial:
-    def check(found: object) -> None:
+def _counting(contender: Contender, prepare: Callable[[int], Any], call: Callable[[Any], int], *counts: int) -> Trial:
+    def after(given: Any, found: int) -> None:
         if found not in counts:
-            raise AssertionError(f"{entry.contender.name} found {found}, not {counts[0]}")
+            raise AssertionError(f"{contender.name} found {found} for {given!r}, not {counts[0]}")
 
-    return Trial(entry.contender.name, call, check)
+    return Trial(contender.name, prepare, call, after)
 
 
-def _expect(found: object, wanted: object) -> None:
-    if found != wanted:
-        raise AssertionError(f"found {found!r}, not {wanted!r}")
+PLAN: Mapping[str, tuple[str, Callable[[Entry, int], Trial]]] = {
+    "get": ("get", _get),
+    "search, first 10": ("search", _search),
+    "ls one folder": ("ls", _ls),
+    "glob one folder": ("glob", _glob),
+    "grep one file": ("grep", _grep_one),
+    "grep all": ("grep", _grep_all),
+    "edit one line": ("edit", _edit),
+    "put, create": ("put", _create),
+    "put, 3 lines changed": ("put", _revise),
+    "put, all new": ("put", _replace),
+    "delete one": ("delete", _delete),
+}
+"""What is timed: the method that it needs, and how it is tried."""

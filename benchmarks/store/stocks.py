@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
@@ -20,18 +20,15 @@ OURS = "Memoranda"
 LABELS = {"sqlite": "SqliteStore", "postgres": "PostgresStore"}
 
 
-@dataclass(slots=True)
-class Entry:
-    """One contender, and how often each file of its store was edited.
+class Entry(NamedTuple):
+    """One contender and its share of a store that it may share with one other.
 
     Args:
         contender: Who.
-        edits: Shared with the other contender on the same store.
         offset: Its own files are those whose number is `offset` modulo 2.
     """
 
     contender: Contender
-    edits: dict[int, int] = field(default_factory=dict[int, int])
     offset: int = 0
 
 
@@ -60,8 +57,7 @@ def stocks(
 
         def add(store: BaseStore, name: str, *contenders: Contender) -> None:
             fill(store, NAMESPACE, files(size), lambda count: progress(name, count))
-            edits: dict[int, int] = {}
-            entries.extend(Entry(contender, edits, offset) for offset, contender in enumerate(contenders))
+            entries.extend(Entry(contender, offset) for offset, contender in enumerate(contenders))
 
         urls: list[str] = []
 

@@ -53,6 +53,10 @@ class Contender(Protocol):
         """Count the items on the first page of ten."""
         ...
 
+    def drop(self, key: str) -> None:
+        """Delete a file in the cheapest way, to tidy up."""
+        ...
+
 
 FILES = frozenset({"put", "get", "edit", "ls", "glob", "grep", "delete"})
 RAW = frozenset({"put", "get", "edit", "search", "delete"})
@@ -94,6 +98,8 @@ class Native:
     def search(self) -> int:
         return len(self._store.search(self._namespace))
 
+    drop = delete
+
 
 class Raw:
     """Any LangGraph store through its own methods; an edit reads, replaces and puts."""
@@ -116,15 +122,15 @@ class Raw:
     def edit(self, key: str, old: str, new: str) -> None:
         item = self._store.get(self._namespace, key)
         assert item is not None and item.value["content"].count(old) == 1, key
-        self._store.put(
-            self._namespace, key, {**item.value, "content": item.value["content"].replace(old, new)}
-        )
+        self._store.put(self._namespace, key, {**item.value, "content": item.value["content"].replace(old, new)})
 
     def delete(self, key: str) -> None:
         self._store.delete(self._namespace, key)
 
     def search(self) -> int:
         return len(self._store.search(self._namespace))
+
+    drop = delete
 
     def ls(self, folder: str) -> int:
         raise NotImplementedError
@@ -143,6 +149,8 @@ class DeepAgents:
 
     def __init__(self, name: str, store: BaseStore, namespace: Namespace) -> None:
         self.name = name
+        self._store = store
+        self._namespace = namespace
         self._backend = StoreBackend(store=store, namespace=lambda _: namespace)
 
     def put(self, key: str, text: str) -> None:
@@ -169,6 +177,9 @@ class DeepAgents:
 
     def search(self) -> int:
         raise NotImplementedError
+
+    def drop(self, key: str) -> None:
+        self._store.delete(self._namespace, key)
 
 
 def _fine(result: Any) -> Any:

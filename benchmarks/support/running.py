@@ -39,9 +39,7 @@ def parser(name: str, description: str, epilog: str) -> ArgumentParser:
     made.add_argument("--folder", type=Path, metavar="DIR", help="where SQLite files go (default: temporary)")
     made.add_argument("--json", type=Path, metavar="FILE", help="write all figures there")
     made.add_argument("--quick", action="store_true", help="tiny sizes, to see that everything runs")
-    made.add_argument(
-        "--strict", action="store_true", help="exit with status 1 if a target is missed (default: 0)"
-    )
+    made.add_argument("--strict", action="store_true", help="exit with status 1 if a target is missed (default: 0)")
     return made
 
 
@@ -92,9 +90,7 @@ def workplace(given: Path | None) -> Iterator[Path]:
     """A folder for database files, removed afterwards."""
     if given is not None:
         given.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(
-        prefix="memoranda-bench-", dir=given, ignore_cleanup_errors=True
-    ) as folder:
+    with tempfile.TemporaryDirectory(prefix="memoranda-bench-", dir=given, ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
 

@@ -10,23 +10,81 @@ RARE = "quokka ledger"
 """Stands in one file of a hundred, for searches over everything."""
 RARE_EVERY = 100
 
-_PEOPLE = "Ann Bruno Chen Dalia Emeka Farah Goran Hana Ines Jonas Kofi Leila Mateo Nadia Oskar Priya".split()
-_THINGS = (
-    "the quarterly report;the deployment checklist;a vegetarian menu;the billing export;the onboarding guide;"
-    "her flight to Lisbon;the incident review;a birthday present;the staging database;the grant proposal;"
-    "a piano lesson;the vendor contract;the retention policy;a reading list;the solar panels;the test plan"
-).split(";")
-_VERBS = (
-    "prefers to discuss;asked to remember;finished;postponed;wants a summary of;is responsible for;"
-    "disagreed about;shared notes on;needs help with;has questions about;approved;rewrote"
-).split(";")
-_TAILS = (
-    "because the old version was confusing;before the end of the month;after the call with the team;"
-    "even though the budget is tight;and would like short answers;in the morning, never after six;"
-    "with a link to the source;unless somebody objects;as agreed in the last meeting;for the third time;"
-    "which took about {number} minutes;at a cost of {number} euros;see ticket {number} for details"
-).split(";")
-_HEADINGS = "Summary;Decisions;Open questions;Preferences;Background;Next steps;Contacts;Lessons learnt".split(";")
+_PEOPLE = [
+    "Ann",
+    "Bruno",
+    "Chen",
+    "Dalia",
+    "Emeka",
+    "Farah",
+    "Goran",
+    "Hana",
+    "Ines",
+    "Jonas",
+    "Kofi",
+    "Leila",
+    "Mateo",
+    "Nadia",
+    "Oskar",
+    "Priya",
+]
+_THINGS = [
+    "the quarterly report",
+    "the deployment checklist",
+    "a vegetarian menu",
+    "the billing export",
+    "the onboarding guide",
+    "her flight to Lisbon",
+    "the incident review",
+    "a birthday present",
+    "the staging database",
+    "the grant proposal",
+    "a piano lesson",
+    "the vendor contract",
+    "the retention policy",
+    "a reading list",
+    "the solar panels",
+    "the test plan",
+]
+_VERBS = [
+    "prefers to discuss",
+    "asked to remember",
+    "finished",
+    "postponed",
+    "wants a summary of",
+    "is responsible for",
+    "disagreed about",
+    "shared notes on",
+    "needs help with",
+    "has questions about",
+    "approved",
+    "rewrote",
+]
+_TAILS = [
+    "because the old version was confusing",
+    "before the end of the month",
+    "after the call with the team",
+    "even though the budget is tight",
+    "and would like short answers",
+    "in the morning, never after six",
+    "with a link to the source",
+    "unless somebody objects",
+    "as agreed in the last meeting",
+    "for the third time",
+    "which took about {number} minutes",
+    "at a cost of {number} euros",
+    "see ticket {number} for details",
+]
+_HEADINGS = [
+    "Summary",
+    "Decisions",
+    "Open questions",
+    "Preferences",
+    "Background",
+    "Next steps",
+    "Contacts",
+    "Lessons learnt",
+]
 
 
 def _sentences(count: int) -> list[str]:
