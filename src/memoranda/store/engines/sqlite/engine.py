@@ -33,6 +33,7 @@ SQLITE = Dialect(
         "bigint_key": "INTEGER PRIMARY KEY",
         "feed": "INTEGER PRIMARY KEY AUTOINCREMENT",
         "feed_index": "",
+        "feed_function": "",
         "feed_horizon": "9223372036854775807",
         "text": "TEXT",
         "bytes": "BLOB",

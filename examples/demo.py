@@ -1,0 +1,207 @@
+"""The main job of this stage on real input: import, edit from two processes at once, look back, restore.
+
+    python examples/demo.py [FOLDER] [--store URL]
+
+FOLDER holds the Markdown files to import; without it, the documents of the package that `make demo` installed
+beside the project are used. The store defaults to a new SQLite file in `.demo/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import shutil
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.tree import Tree
+
+from memoranda import Author, ChangeSet, MemoryStore, Write, open_store
+from memoranda.transfer import import_folder
+
+HERE = Path(__file__).resolve().parent.parent / ".demo"
+NAMESPACE = ("acme", "knowledge-base")
+SHARED = "/team/decisions.md"
+EDITS = 25
+console = Console(highlight=False)
+
+
+def main() -> int:
+    """Run the demo and return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path, help="the folder of Markdown files to import")
+    parser.add_argument("--store", help="the store's URL (default: a new SQLite file in .demo/)")
+    options = parser.parse_args()
+    folder: Path = options.folder or HERE / "corpus"
+    if not folder.is_dir():
+        console.print(f"{folder} is no folder. Run `make demo`, or name a folder of Markdown files.", markup=False)
+        return 2
+    url = options.store or _fresh_file()
+    with open_store(url) as store:
+        console.print(f"\n[bold]Store[/bold]  {escape(str(store))}")
+        import_documents(store, folder)
+        show_tree(store)
+        edit_from_two_processes(store, url)
+        path = busiest(store)
+        show_history(store, path)
+        show_diff(store, path)
+        show_blame(store, path)
+        restore(store, path)
+        check(store)
+    return 0
+
+
+def import_documents(store: MemoryStore, folder: Path) -> None:
+    """Bring the files in, with a bar."""
+    columns = (TextColumn("Importing"), BarColumn(), MofNCompleteColumn(), TextColumn("files"), TimeElapsedColumn())
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("import", total=None)
+        report = import_folder(
+            store,
+            folder,
+            NAMESPACE,
+            include="*.md",
+            author=Author("importer"),
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    console.print(f"{report.items} files, {report.bytes:,} bytes, {len(report.skipped)} skipped\n")
+
+
+def show_tree(store: MemoryStore) -> None:
+    """Print the top of the file tree."""
+    tree = Tree(f"[bold]{' / '.join(NAMESPACE)}[/bold]")
+    _grow(store, tree, "/", depth=3)
+    console.print(tree)
+
+
+def _grow(store: MemoryStore, tree: Tree, folder: str, depth: int, most: int = 6) -> None:
+    entries = store.list_keys(NAMESPACE, folder)
+    for entry in entries[:most]:
+        name = escape(entry.key.removesuffix("/").rpartition("/")[2])
+        if entry.is_folder:
+            branch = tree.add(f"[blue]{name}/[/blue]")
+            if depth > 1:
+                _grow(store, branch, entry.key, depth - 1)
+        else:
+            tree.add(f"{name} [dim]{entry.size:,} bytes[/dim]")
+    if len(entries) > most:
+        tree.add(f"[dim]… {len(entries) - most} more[/dim]")
+
+
+def edit_from_two_processes(store: MemoryStore, url: str) -> None:
+    """Let two processes edit the same file at the same time, and count what arrived."""
+    names = ("ann", "ben")
+    lines = [f"- {name} {number}: open" for number in range(EDITS) for name in names]
+    opening = ChangeSet([Write(NAMESPACE, SHARED, "# Decisions\n\n" + "\n".join(lines) + "\n")], Author("user:ann"))
+    store.commit(opening)
+    processes = [
+        multiprocessing.get_context("spawn").Process(target=_edit_many, args=(url, name, NAMESPACE)) for name in names
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    text = content(store, SHARED)
+    done = sum(f"- {name} {number}: done" in text for number in range(EDITS) for name in names)
+    logged = sum(f"{name} closed {number}" in text for number in range(EDITS) for name in names)
+    wanted = EDITS * len(names)
+    console.print(
+        f"\n[bold]Two processes edited {SHARED} at once[/bold]: {done} of {wanted} edits and {logged} of {wanted} "
+        f"appended lines are there, in {len(store.history(NAMESPACE, SHARED))} revisions.\n"
+    )
+    if (done, logged) != (wanted, wanted) or any(process.exitcode for process in processes):
+        raise SystemExit("A reported change is missing: this must never happen.")
+
+
+def _edit_many(url: str, name: str, namespace: tuple[str, ...]) -> None:
+    with open_store(url) as store:
+        for number in range(EDITS):
+            author = Author(f"user:{name}", thread_id=f"thread-{name}", reason=f"closed item {number}")
+            store.edit(namespace, SHARED, f"- {name} {number}: open", f"- {name} {number}: done", author=author)
+            store.append(namespace, SHARED, f"{name} closed {number}", author=author)
+
+
+def busiest(store: MemoryStore) -> str:
+    """Give one imported document a short history, and return its path."""
+    entry = max(store.list_keys(NAMESPACE, recursive=True), key=lambda entry: entry.size)
+    heading = content(store, entry.key).partition("\n")[0]
+    ann, agent = Author("user:ann", reason="house style"), Author("agent:editor", "thread-7", "run-3", "call-9", "asked")
+    store.edit(NAMESPACE, entry.key, heading, heading + " (internal)", author=ann) if heading else None
+    store.append(NAMESPACE, entry.key, "## Reviewed\n\nChecked by the editor.\n", author=agent)
+    return entry.key
+
+
+def show_history(store: MemoryStore, path: str) -> None:
+    """Print who changed a file, when, where and why."""
+    table = Table("rev", "operation", "actor", "thread", "when (UTC)", "bytes", "why", title=f"History of {path}")
+    for entry in store.history(NAMESPACE, path, limit=8):
+        table.add_row(
+            str(entry.revision),
+            entry.operation,
+            entry.author.actor or "",
+            entry.author.thread_id or "",
+            f"{entry.at:%H:%M:%S.%f}"[:-3],
+            f"{entry.size:,}",
+            entry.author.reason or "",
+        )
+    console.print(table)
+
+
+def show_diff(store: MemoryStore, path: str) -> None:
+    """Print what changed since the import."""
+    console.print(f"\n[bold]What changed in {escape(path)} since it was imported[/bold]")
+    console.print(Syntax(store.diff(NAMESPACE, path, 1), "diff", theme="ansi_dark", word_wrap=True))
+
+
+def show_blame(store: MemoryStore, path: str) -> None:
+    """Print who wrote the last lines."""
+    console.print("[bold]Who wrote its last lines[/bold]")
+    for line in store.blame(NAMESPACE, path)[-6:]:
+        who = f"{line.revision.revision:>3} {line.revision.author.actor or '-':<14}"
+        console.print(f"[cyan]{escape(who)}[/cyan] {line.number:>4}  {escape(line.text[:80])}")
+
+
+def restore(store: MemoryStore, path: str) -> None:
+    """Undo it all, and show that nothing is lost by that."""
+    head = store.get(NAMESPACE, path)
+    assert head is not None
+    made = store.restore(NAMESPACE, path, 1, author=Author("user:ann", reason="undo the edits"))
+    same = content(store, path) == store.get_at(NAMESPACE, path, revision=1).value["content"]
+    before = store.get_at(NAMESPACE, path, at=datetime.now(UTC), revision=None).revision
+    console.print(
+        f"\n[bold]Restored[/bold] {escape(path)} to revision 1 as revision {made.revision} "
+        f"(equal: {same}; revision {head.revision} stays in the history; now at {before})."
+    )
+
+
+def check(store: MemoryStore) -> None:
+    """Rebuild every revision against its digest."""
+    found = store.verify()
+    stats = store.stats()
+    size = f", {stats.size / 1e6:.1f} MB" if stats.size else ""
+    verdict = "[green]every digest holds[/green]" if found.ok else f"[red]{found.problems}[/red]"
+    console.print(f"[bold]Verified[/bold] {stats.items} items, {stats.revisions} revisions{size}: {verdict}\n")
+
+
+def content(store: MemoryStore, path: str) -> str:
+    """The text of a file."""
+    item = store.get(NAMESPACE, path)
+    assert item is not None, path
+    return item.value["content"]
+
+
+def _fresh_file() -> str:
+    folder = HERE / "store"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return f"sqlite:///{folder / 'memory.db'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
