@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from tempfile import NamedTemporaryFile
+from typing import BinaryIO, Literal, cast
 
+from memoranda.errors import MemorandaError
 from memoranda.store.changes import Namespace
+from memoranda.store.namespaces import decode_namespace
+from memoranda.store.operations.bundle import WholeItem, count, dump
+from memoranda.store.operations.digests import EMPTY, replace_in_sum
 from memoranda.store.store import MemoryStore
+from memoranda.transfer.bundle_import import BundleImport
+from memoranda.transfer.bundle_lines import LineWriter, read_lines
+from memoranda.transfer.bundle_records import (
+    VERSION,
+    Header,
+    NamespaceStart,
+    NamespaceTotal,
+    Trailer,
+    dump_header,
+    dump_record,
+    load_header,
+)
+from memoranda.transfer.errors import SourceError, TargetError, TransferError
+from memoranda.transfer.prefixes import PrefixTally
 from memoranda.transfer.types import Progress, TransferReport
 
 
@@ -16,8 +36,8 @@ def export_bundle(
 ) -> TransferReport:
     """Write every item with its whole history into one file.
 
-    Each namespace is read from one snapshot. The file appears under its name only when it is complete; an older bundle
-    there is replaced, any other file is refused.
+    Each namespace is read from one snapshot. What has outlived its time to live is left out. The file appears under
+    its name only when it is complete; an older bundle there is replaced, any other file is refused.
 
     Args:
         store: The store to read.
@@ -30,6 +50,7 @@ def export_bundle(
 
     Raises:
         TargetError: The file cannot be written, or is something else than a bundle.
+        StoreCorruptError: The store has lost something; `verify` says what.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -39,7 +60,36 @@ def export_bundle(
         ...     export_bundle(store, Path(mkdtemp()) / "ann.mbundle").items
         1
     """
-    raise NotImplementedError
+    path = Path(path)
+    if path.exists() and not is_bundle(path):
+        raise TargetError(
+            f"{path} exists and is no bundle.", "Choose another name, or remove it; only bundles are replaced."
+        )
+    run, context = store.engine.run, store.context
+    total = run(count(context, namespace, deleted=True))
+    try:
+        with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:100]}.", delete=False) as file:
+            try:
+                lines = LineWriter(cast("BinaryIO", file))
+                lines.begin()
+                lines.write(dump_header(Header(VERSION, total, context.clock(), namespace)))
+                lines.keep()
+                sink = _BundleSink(lines, total, progress)
+                run(dump(context, namespace, sink))
+                report = sink.end()
+                file.flush()
+                os.fsync(file.fileno())
+                Path(file.name).replace(path)
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        if isinstance(error, MemorandaError):  # the store's own
+            raise
+        raise TargetError(
+            f"{path} cannot be written: {error.strerror or error}.", "Choose another place, or make room there."
+        ) from error
+    return report
 
 
 def import_bundle(
@@ -63,7 +113,8 @@ def import_bundle(
         into: Gives the namespace that the items of a namespace shall live in; their digests are made anew.
         strip_prefix: A folder to take off the keys that start with it, for example `/memories/`.
         on_existing: `"refuse"` stops before anything is written if an item of the bundle is in the store already;
-            `"skip"` leaves out those that are there with the same history, and stops for others only.
+            `"skip"` leaves out those that are there with the same history, further changes included, and stops for
+            others only.
         dry_run: Check everything and say what would be done, but write nothing.
         progress: Called with the items done so far and their total.
 
@@ -78,5 +129,100 @@ def import_bundle(
         BundleCorruptError: It is damaged.
         BundleConflictError: The store holds other items under keys of the bundle.
         KeyCollisionError: Two items of the bundle would get one key.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> from memoranda import open_store
+        >>> path = Path(mkdtemp()) / "ann.mbundle"
+        >>> with open_store("memory://") as store, open_store("memory://") as other:
+        ...     _ = store.write(("ann",), "/tea.md", "green")
+        ...     _ = export_bundle(store, path)
+        ...     _ = import_bundle(other, path)
+        ...     store.verify().namespaces == other.verify().namespaces
+        True
     """
-    raise NotImplementedError
+    path = Path(path)
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror or error}.", "Give the path of a bundle.") from error
+    with file:
+        importing = BundleImport(
+            store, file, path, into=into, strip_prefix=strip_prefix, skip=on_existing == "skip", progress=progress
+        )
+        return importing.check() if dry_run else importing.run()
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether a file begins as a bundle does, of whatever version."""
+    try:
+        with path.open("rb") as file:
+            return load_header(next(read_lines(file, path), b"")) is not None
+    except (OSError, TransferError):
+        return False
+
+
+class _BundleSink:
+    """Turns what `dump` reads into lines, and adds it up for the trailer."""
+
+    def __init__(self, lines: LineWriter, total: int, progress: Progress | None) -> None:
+        self._lines = lines
+        self._total = total
+        self._progress = progress
+        self._kept: list[NamespaceTotal] = []
+        self._size = 0
+        self._done = 0
+        self._tally = PrefixTally()
+        self._head: NamespaceStart | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self._items = self._revisions = self._bytes = 0
+        self._digest = EMPTY
+        self._paths: list[str] = []
+
+    def start(self, labels: str, position: int) -> None:
+        self._reset()
+        self._head = NamespaceStart(labels, position)
+        self._lines.begin()
+
+    def item(self, item: WholeItem) -> None:
+        assert self._head is not None
+        if not self._items:
+            self._lines.write(dump_record(self._head))
+        self._lines.write(dump_record(item))
+        self._items += 1
+        self._revisions += len(item.revisions)
+        self._bytes += item.size
+        self._digest = replace_in_sum(self._digest, None, item.digest)
+        if item.stored is not None:
+            self._paths.append(item.key)
+        if self._progress is not None:
+            self._progress(self._done + self._items, max(self._total, self._done + self._items))
+
+    def finish(self) -> None:
+        self._lines.keep()
+        if self._head is None or not self._items:
+            return
+        self._kept.append(NamespaceTotal(self._head.labels, self._digest, self._items, self._revisions))
+        self._size += self._bytes
+        self._done += self._items
+        namespace = decode_namespace(self._head.labels)
+        for key in self._paths:
+            self._tally.add(namespace, key)
+        self._head = None
+
+    def end(self) -> TransferReport:
+        """Write the trailer."""
+        revisions = sum(total.revisions for total in self._kept)
+        self._lines.begin()
+        self._lines.write(dump_record(Trailer(tuple(self._kept), self._done, revisions)))
+        self._lines.close()
+        return TransferReport(
+            self._done,
+            revisions,
+            self._size,
+            (),
+            tuple(decode_namespace(total.labels) for total in self._kept),
+            self._tally.found(),
+        )
