@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from memoranda.errors import EditError, InvalidChangeError, InvalidValueError, RevisionNotFoundError
+from memoranda.errors import (
+    EditError,
+    InvalidChangeError,
+    InvalidValueError,
+    RevisionNotFoundError,
+    TextNotFoundError,
+    TextNotUniqueError,
+)
 from memoranda.files.edit import replace
 from memoranda.store.changes import (
     Append,
@@ -274,10 +281,10 @@ def _edit(work: Workspace, index: int, item: ItemState, change: Edit) -> Outcome
     return [_landed(item, "edit", occurrences=edited.occurrences)]
 
 
-def _edit_reason(error: Exception) -> ConflictReason:
-    return {"TextNotFoundError": "text_not_found", "TextNotUniqueError": "text_not_unique"}.get(  # type: ignore[return-value]
-        type(error).__name__, "not_editable"
-    )
+def _edit_reason(error: EditError | InvalidValueError) -> ConflictReason:
+    if isinstance(error, TextNotFoundError):
+        return "text_not_found"
+    return "text_not_unique" if isinstance(error, TextNotUniqueError) else "not_editable"
 
 
 def _append(work: Workspace, item: ItemState, index: int, text: str) -> Outcome:
@@ -399,7 +406,11 @@ def _advance(context: Context, move: CursorMove, labels: str, statements: list[S
             "cursor",
             f"The cursor {move.consumer!r} was expected at {move.expect}, but {held}. Nothing was written.",
         )
-    statements.append(Sql("move_cursor", {**place, "position": move.to, "moved_at": now}))
+    statements.append(
+        Sql(
+            "move_cursor", {**place, "expected": move.expect, "lease": move.lease, "position": move.to, "moved_at": now}
+        )
+    )
     return None
 
 

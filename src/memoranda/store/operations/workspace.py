@@ -210,27 +210,17 @@ class Workspace:
         self._items[item.labels, item.key] = ItemState(item.labels, item.key)
 
     def statements(self) -> list[Sql]:
-        """Everything that has to be written, in an order in which it can be."""
-        written = list(self._purged)
+        """Everything that has to be written, in an order in which it can be.
+
+        The namespaces come first and sorted: whoever writes without having locked them then waits for them before
+        anything else, in the same order as everybody, so that no two writers wait for each other.
+        """
+        scopes = sorted((scope for scope in self.scopes.values() if scope.changed), key=lambda scope: scope.labels)
+        written = [self._scope_row(scope) for scope in scopes] + self._purged
         for item in self._items.values():
             if item.changed:
                 written.append(self._item_row(item))
                 written += item.revisions
-        for scope in self.scopes.values():
-            if scope.changed:
-                written.append(
-                    Sql(
-                        "update_namespace",
-                        {
-                            "id": scope.id,
-                            "expected": scope.loaded_position,
-                            "position": scope.position,
-                            "items": scope.items,
-                            "live": scope.live,
-                            "digest": scope.digest,
-                        },
-                    )
-                )
         return written
 
     def _lock(self, labels: str) -> Sql:
@@ -266,6 +256,19 @@ class Workspace:
             self.purge(item)
             return self._items[labels, key]
         return item
+
+    def _scope_row(self, scope: Scope) -> Sql:
+        return Sql(
+            "update_namespace",
+            {
+                "id": scope.id,
+                "expected": scope.loaded_position,
+                "position": scope.position,
+                "items": scope.items,
+                "live": scope.live,
+                "digest": scope.digest,
+            },
+        )
 
     def _item_row(self, item: ItemState) -> Sql:
         stored = item.stored

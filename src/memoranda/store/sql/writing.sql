@@ -73,8 +73,9 @@ VALUES (:consumer, :tenant, :labels, :position, NULL, :moved_at)
 ON CONFLICT (tenant, labels, consumer) DO NOTHING;
 
 -- name: move_cursor
+-- Compare and swap, as in update_namespace.
 UPDATE cursors
-SET position = :position, moved_at = :moved_at
+SET position = CASE WHEN position = :expected AND (lease IS NULL OR lease = :lease) THEN :position END, moved_at = :moved_at
 WHERE consumer = :consumer AND tenant = :tenant AND labels = :labels;
 
 -- name: touch_item

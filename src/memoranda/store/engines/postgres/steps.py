@@ -25,8 +25,8 @@ _PARAMETER = re.compile(r"%\((\w+)\)s")
 _READS = ("SELECT", "WITH")
 _FIRST_READS = ("lock_namespace", "item_to_change")
 _NAMESPACE_COLUMNS = 5
-# Statements that may travel as one: none of them touches a row that another one of them touches.
-_FUSABLE = {"insert_item", "update_item", "insert_revision", "update_namespace"}
+# What may travel with the update of one namespace: none of these touches a row that another one of them touches.
+_FUSABLE = {"insert_item", "update_item", "insert_revision"}
 _MOST_FUSED = 8
 
 
@@ -73,8 +73,10 @@ class Statements:
 
     def fused(self, statements: list[Sql]) -> Query | None:
         """Several writes as one statement, if they are few and independent."""
+        # The statement proper runs before those in WITH, so it has to be the one that waits for other writers.
+        statements = [*statements[1:], statements[0]]
         names = tuple(name for name, _ in statements)
-        if len(names) > _MOST_FUSED or not _FUSABLE.issuperset(names):
+        if len(names) > _MOST_FUSED or names[-1] != "update_namespace" or not _FUSABLE.issuperset(names[:-1]):
             return None
         text = self._fused.get(names)
         if text is None:
