@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-from deepagents.backends import StoreBackend
-from langgraph.store.base import BaseStore
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memoranda import ConflictError, MemoryStore, open_store
+
+if TYPE_CHECKING:
+    from langgraph.store.base import BaseStore
 
 NAMESPACE = ("acme", "team", "shared")
 
@@ -67,6 +67,8 @@ class Theirs:
     """Deep Agents' backend. It has no append; an agent reads the file and writes it with the line added."""
 
     def __init__(self, store: BaseStore) -> None:
+        from deepagents.backends import StoreBackend  # takes a second, which our own workers need not wait
+
         self.store = store
         self._backend = StoreBackend(store=store, namespace=lambda _: NAMESPACE)
 

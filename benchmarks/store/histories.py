@@ -9,7 +9,7 @@ from typing import Any, LiteralString
 
 from benchmarks.support.measure import quantile
 from benchmarks.support.texts import long_text, text_of
-from memoranda import open_store
+from memoranda import MemoryStore, open_store
 
 _NAMESPACE = ("acme", "ann", "long")
 _KEY = "/log/long.md"
@@ -58,6 +58,7 @@ def measure(engine: str, url: str, edits: int, progress: Callable[[], None]) -> 
             assert [line.text for line in found] == lines
 
         times = {name: _times(call) for name, call in (("get_at_1", first), ("blame", blame))}
+        times["get_at_any"] = [_any(store, 1 + number * edits // 60) for number in range(60)]
     result: dict[str, Any] = {
         "history_bytes": _history_bytes(engine, url) - history,
         "database_bytes": _database_bytes(engine, url) - database,
@@ -65,8 +66,15 @@ def measure(engine: str, url: str, edits: int, progress: Callable[[], None]) -> 
         "edit_p95_ms": quantile(edited, 0.95) * 1_000,
     }
     for name, seconds in times.items():
-        result |= {f"{name}_p50_ms": quantile(seconds, 0.5) * 1_000, f"{name}_p95_ms": quantile(seconds, 0.95) * 1_000}
+        for point, share in (("p50", 0.5), ("p95", 0.95), ("max", 1.0)):
+            result[f"{name}_{point}_ms"] = quantile(seconds, share) * 1_000
     return result
+
+
+def _any(store: MemoryStore, revision: int) -> float:
+    start = perf_counter()
+    store.get_at(_NAMESPACE, _KEY, revision=revision)
+    return perf_counter() - start
 
 
 def _times(call: Callable[[], None], samples: int = 15) -> list[float]:

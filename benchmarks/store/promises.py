@@ -53,6 +53,7 @@ def history(found: Report, engine: str, edits: int, measured: Mapping[str, Any])
     what = f"{engine}: {edits:,} one-line edits of a 100 KB file"
     found.promise(f"{what}: history with indexes", measured["history_bytes"] / 1e6, 3.0, "MB")
     found.promise(f"{what}: get_at(1), p50", measured["get_at_1_p50_ms"], 50, "ms")
+    found.promise(f"{what}: get_at of any revision, longest", measured["get_at_any_max_ms"], 50, "ms")
     found.promise(f"{what}: blame, p50", measured["blame_p50_ms"], 50, "ms")
 
 

@@ -1,0 +1,118 @@
+"""The command line of `benchmarks.concurrency`."""
+
+from __future__ import annotations
+
+from argparse import Namespace as Options
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.concurrency import runs
+from benchmarks.support import machine, running
+from benchmarks.support.postgres import running_server, settings
+from benchmarks.support.report import Report
+
+
+def main() -> int:
+    """Run what is asked for."""
+    options = _options()
+    console = running.console()
+    with ExitStack() as stack:
+        folder = stack.enter_context(running.workplace(options.folder))
+        server = None
+        if "postgres" in options.engines:
+            server = stack.enter_context(running_server(options.postgres_url))
+        kept = {name: value for name, value in vars(options).items() if name not in running.PRIVATE}
+        found = Report("benchmarks.concurrency", kept, machine.describe(settings(server) if server else None))
+        if options.quick:
+            found.notes.append("--quick only shows that everything runs; its figures mean nothing")
+        found.show_machine(console)
+        for part in options.parts:
+            for engine in options.engines:
+                _part(part, engine, options, console, found, folder, server)
+        found.show_targets(console)
+        if options.json:
+            found.save(options.json)
+    return int(options.strict and any(not target.met for target in found.targets))
+
+
+def _part(
+    part: str,
+    engine: str,
+    options: Options,
+    console: Console,
+    found: Report,
+    folder: Path,
+    server: str | None,
+) -> None:
+    place = runs.Place(engine, folder, server)
+    if part == "edits":
+        runs.edits(place, options, console, found)
+    elif part == "writes":
+        runs.writes(place, options, console, found)
+    else:
+        runs.reads(place, options, console, found)
+
+
+def _options() -> Options:
+    parser = running.parser(
+        "benchmarks.concurrency",
+        "Write the same files from many threads and processes, and count what is lost.\n\n"
+        "  edits   edits and appends on 5 files; the same through Deep Agents' StoreBackend over LangGraph's\n"
+        "          stores; every reported success is looked for afterwards\n"
+        "  writes  distinct files, as fast as it goes: how long a write waits\n"
+        "  reads   many readers, first alone, then beside writers, then beside a transaction that stays open",
+        "examples:\n"
+        "  python -m benchmarks.concurrency --edits 10000 --json concurrency.json\n"
+        "  python -m benchmarks.concurrency --parts writes --engines sqlite --seconds 20",
+    )
+    parser.add_argument(
+        "--parts",
+        type=running.choices(runs.PARTS),
+        default=runs.PARTS,
+        metavar="LIST",
+        help=f"what to measure (default: {','.join(runs.PARTS)})",
+    )
+    parser.add_argument(
+        "--write-p99",
+        dest="parts",
+        action="store_const",
+        const=("writes",),
+        help="the same as --parts writes",
+    )
+    parser.add_argument("--processes", type=int, default=4, metavar="N", help="processes (default: 4)")
+    parser.add_argument("--threads", type=int, default=8, metavar="N", help="threads in each (default: 8)")
+    parser.add_argument(
+        "--edits", type=int, default=10_000, metavar="N", help="changes of all workers together (default: 10000)"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=20.0,
+        metavar="S",
+        help="how long writers write in `writes`, and readers read in each phase of `reads` (default: 20)",
+    )
+    parser.add_argument(
+        "--peer-seconds",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="end a peer's run of `edits` after so long; its losses are of what it did by then (default: 60)",
+    )
+    parser.add_argument(
+        "--readers", type=int, default=1_000, metavar="N", help="readers of all processes (default: 1000)"
+    )
+    parser.add_argument(
+        "--pause",
+        type=float,
+        default=2.0,
+        metavar="S",
+        help="mean seconds that a reader waits between two reads (default: 2)",
+    )
+    parser.add_argument("--no-peers", action="store_true", help="Memoranda alone")
+    options = parser.parse_args()
+    if options.quick:
+        options.processes, options.threads, options.edits, options.seconds = 2, 2, 80, 0.5
+        options.peer_seconds, options.readers, options.pause = 3.0, 8, 0.05
+    return options
