@@ -9,6 +9,7 @@ from typing import Any, LiteralString, cast
 
 import psycopg
 from psycopg import errors as pg
+from psycopg.pq import TransactionStatus
 from psycopg_pool import PoolClosed, PoolTimeout
 
 from memoranda.errors import SchemaError, StoreClosedError, StoreError, StoreUnavailableError
@@ -51,7 +52,7 @@ POSTGRES = Dialect(
 
 FAILURES = (psycopg.Error, PoolTimeout, PoolClosed)
 MINIMUM_VERSION = 14
-_TRIES = 10
+_LONGEST_PAUSE = 0.25
 # After one writer overtook another, all lock first for a while: then waiting is cheaper than trying again.
 _CONTENDED = 0.5
 _LOCK_KEY = 0x6D656D6F  # "memo": two processes must not migrate at once
@@ -109,9 +110,11 @@ class PostgresEngine(Engine):
                         cursors = [connection.execute(*statement, binary=True) for statement in queue]
                 steps.answer([cursor.fetchall() if _has_rows(cursor) else [] for cursor in cursors])
             return steps.result
-        except BaseException:
+        except BaseException as error:
             steps.abandon()
-            if not connection.broken and connection.pgconn.transaction_status:
+            if not _reusable(error, connection):
+                connection.close()
+            elif connection.pgconn.transaction_status:
                 connection.execute("ROLLBACK")
             raise
 
@@ -126,16 +129,19 @@ class PostgresEngine(Engine):
                         cursors = [await connection.execute(*statement, binary=True) for statement in queue]
                 steps.answer([await cursor.fetchall() if _has_rows(cursor) else [] for cursor in cursors])
             return steps.result
-        except BaseException:
+        except BaseException as error:
             steps.abandon()
-            if not connection.broken and connection.pgconn.transaction_status:
+            if not _reusable(error, connection):
+                await connection.close()
+            elif connection.pgconn.transaction_status:
                 await connection.execute("ROLLBACK")
             raise
 
     def _attempt(self, effect: Transact) -> Attempt:
         if self._closed:
             raise _closed()
-        return Attempt(optimistic=effect.mode == "write" and time.monotonic() > self._contended_until)
+        now = time.monotonic()
+        return Attempt(effect.mode == "write" and now > self._contended_until, now + self._timeout)
 
     def _pause(self, attempt: Attempt, error: Exception) -> float:
         """Seconds to wait before the next try; raises the named error if there is none."""
@@ -144,11 +150,13 @@ class PostgresEngine(Engine):
                 self._contended_until = time.monotonic() + _CONTENDED
             attempt.optimistic = False
             return 0.0
+        if self._closed:
+            raise _closed() from error
         attempt.tries += 1
         again = isinstance(error, RETRYABLE) or (lost_connection(error) and not attempt.committing)
-        if not again or attempt.tries >= _TRIES:
+        if not again or time.monotonic() > attempt.deadline:
             raise self._failure(error, attempt.committing) from error
-        return random.uniform(0, 0.002 * 2**attempt.tries)
+        return random.uniform(0, min(0.002 * 2**attempt.tries, _LONGEST_PAUSE))
 
     # --- schema -------------------------------------------------------------------------------------------
 
@@ -270,6 +278,14 @@ class PostgresEngine(Engine):
         if isinstance(error, psycopg.Error):
             return translated(error, self._place, committing=committing)
         return StoreError(f"{self._place} failed: {error}.", "")
+
+
+def _reusable(error: BaseException, connection: Connection | AsyncConnection) -> bool:
+    """Whether the connection is in step with its server after this error."""
+    # A cancellation or Ctrl-C may strike between a statement and its answer, or in the middle of a pipeline; then
+    # not even the driver knows which statements the server has prepared.
+    orderly = isinstance(error, (Exception, GeneratorExit))
+    return orderly and connection.pgconn.transaction_status != TransactionStatus.ACTIVE
 
 
 def _has_rows(cursor: psycopg.Cursor[Any] | psycopg.AsyncCursor[Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import psycopg
 from psycopg import errors as pg
+from psycopg_pool import PoolClosed, PoolTimeout
 
 from memoranda.errors import (
     MemorandaError,
@@ -24,6 +25,8 @@ _GONE = (pg.AdminShutdown, pg.CrashShutdown, pg.CannotConnectNow, pg.IdleInTrans
 
 def lost_connection(error: BaseException) -> bool:
     """Whether the server went away, so that another connection may do better."""
+    if isinstance(error, (PoolClosed, PoolTimeout)):  # no connection was had, so none was lost
+        return False
     return isinstance(error, psycopg.OperationalError) and (error.sqlstate is None or isinstance(error, _GONE))
 
 

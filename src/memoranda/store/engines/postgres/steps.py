@@ -40,11 +40,13 @@ class Attempt:
 
     Args:
         optimistic: Without locks, for now.
+        deadline: When to stop trying, on the monotonic clock.
         tries: How often it failed in a way that may be tried again.
         committing: Whether its commit was sent, so that a broken connection leaves its fate unknown.
     """
 
     optimistic: bool
+    deadline: float
     tries: int = 0
     committing: bool = False
 

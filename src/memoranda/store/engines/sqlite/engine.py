@@ -80,7 +80,8 @@ class SqliteEngine(Engine):
         self._patience = Patience(self._timeout)
         self._writer: Connection | None = None
         self._idle: SimpleQueue[Connection] = SimpleQueue()
-        self._opened = 0
+        # A reader that is lost, because Ctrl-C struck between two lines, leaves this by itself.
+        self._open_readers: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._threads: ThreadPoolExecutor | None = None
         self._starting = threading.Lock()
 
@@ -109,40 +110,37 @@ class SqliteEngine(Engine):
             raise _closed()
         # The thread sees the caller's context: who acts is a context variable.
         context = copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._pool(), lambda: context.run(self.run, operation))
+        try:
+            work = asyncio.get_running_loop().run_in_executor(self._pool(), lambda: context.run(self.run, operation))
+        except RuntimeError as error:  # the threads are gone: another thread has just closed the store
+            raise _closed() from error
+        return await work
 
     def _write(self, effect: Transact) -> Any:
-        deadline = time.monotonic() + self._timeout
-        self._writing.acquire(self._timeout)
-        try:
-            connection = self._writer or self._open_writer()
-            self._patience.deadline = deadline
-            connection.execute("BEGIN IMMEDIATE")
+        with self._exclusive() as connection:
             try:
+                connection.execute("BEGIN IMMEDIATE")
                 result = self._drive(connection, effect.body())
                 connection.execute("COMMIT")
             except BaseException:
-                if not connection.get_autocommit():
-                    connection.execute("ROLLBACK")
+                _undo(connection)
                 raise
             return result
-        finally:
-            self._writing.release()
 
     def _read(self, effect: Transact) -> Any:
         connection = self._reader()
         try:
-            if effect.mode == "read":
-                return self._drive(connection, effect.body())
-            connection.execute("BEGIN")
-            try:
-                return self._drive(connection, effect.body())
-            finally:
-                connection.execute("ROLLBACK")
+            _undo(connection)
+            if effect.mode == "snapshot":
+                connection.execute("BEGIN")
+            return self._drive(connection, effect.body())
         finally:
-            self._idle.put(connection)
-            if self._closed:
-                self._close_readers()
+            try:
+                _undo(connection)
+            finally:
+                self._idle.put(connection)
+                if self._closed:
+                    self._close_readers()
 
     def _reader(self) -> Connection:
         """An idle reading connection, a new one if there may be more, or the next that comes free."""
@@ -151,19 +149,14 @@ class SqliteEngine(Engine):
         except Empty:
             pass
         with self._starting:
-            if more := self._opened < self._readers:
-                self._opened += 1
-        if not more:
-            try:
-                return self._idle.get(timeout=self._timeout)
-            except Empty:
-                raise busy(self._timeout) from None
+            if len(self._open_readers) < self._readers:
+                connection = connect(self._path, Patience(self._timeout), read_only=True)
+                self._open_readers.add(connection)
+                return connection
         try:
-            return connect(self._path, Patience(self._timeout), read_only=True)
-        except BaseException:
-            with self._starting:
-                self._opened -= 1
-            raise
+            return self._idle.get(timeout=self._timeout)
+        except Empty:
+            raise busy(self._timeout) from None
 
     def _close_readers(self) -> None:
         while True:
@@ -173,11 +166,8 @@ class SqliteEngine(Engine):
                 return
 
     def _read_in_memory(self, effect: Transact) -> Any:
-        self._writing.acquire(self._timeout)
-        try:
-            return self._drive(self._writer or self._open_writer(), effect.body())
-        finally:
-            self._writing.release()
+        with self._exclusive() as connection:
+            return self._drive(connection, effect.body())
 
     def _drive(self, connection: Connection, body: Body[Any]) -> Any:
         execute, statements = connection.execute, self._statements
@@ -211,15 +201,14 @@ class SqliteEngine(Engine):
                     steps = pending(applied, known)
                     if not steps:
                         return SchemaState(applied, known[-1].number)
-                    connection.execute("BEGIN IMMEDIATE")
                     try:
+                        connection.execute("BEGIN IMMEDIATE")
                         # Another process may have been faster.
                         if self._applied(connection) == applied:
                             self._apply(connection, steps[0].number, list(steps[0].statements(SQLITE)))
                         connection.execute("COMMIT")
                     except BaseException:
-                        if not connection.get_autocommit():
-                            connection.execute("ROLLBACK")
+                        _undo(connection)
                         raise
                 except apsw.Error as error:
                     raise translated(error, self._path) from error
@@ -234,13 +223,15 @@ class SqliteEngine(Engine):
 
     @contextmanager
     def _exclusive(self) -> Generator[Connection]:
-        if self._closed:
-            raise _closed()
-        self._writing.acquire(self._timeout)
-        try:
-            yield self._writer or self._open_writer()
-        finally:
-            self._writing.release()
+        """The writing connection, when the queue of this process gets to the caller."""
+        deadline = time.monotonic() + self._timeout
+        with self._writing.turn(self._timeout):
+            if self._closed:
+                raise _closed()
+            connection = self._writer or self._open_writer()
+            self._patience.deadline = deadline
+            _undo(connection)
+            yield connection
 
     def _applied(self, connection: Connection) -> int:
         tables = {name for (name,) in connection.execute(_TABLES).fetchall()}
@@ -274,14 +265,11 @@ class SqliteEngine(Engine):
         self._closed = True
         if self._threads is not None:
             self._threads.shutdown(wait=True)
-        self._writing.acquire(self._timeout)
-        try:
+        with self._writing.turn(self._timeout):
             self._close_readers()
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
-        finally:
-            self._writing.release()
 
     def abandon(self) -> None:
         """After a fork: forget the parent's connections without closing them, which would drop its file locks.
@@ -301,6 +289,12 @@ class SqliteEngine(Engine):
         if self._writer is not None:
             _abandoned.append(self._writer)
         self._reset()
+
+
+def _undo(connection: Connection) -> None:
+    """Roll back what is open, if anything is: the end of a failed transaction, or the rest of an interrupted one."""
+    if not connection.get_autocommit():
+        connection.execute("ROLLBACK")
 
 
 def _closed() -> StoreClosedError:
