@@ -150,7 +150,8 @@ class Output:
             for index, (cell, width) in enumerate(zip(row[:-1], widths, strict=True)):
                 space = " " * (width - cell_len(text(cell)))
                 line += [space, cell, "  "] if index in right else [cell, space + "  "]
-            self.line(*line, row[-1])
+            # No spaces at the end of a line.
+            self.line(*line, row[-1]) if text(row[-1]) else self.line(*line[:-1])
 
     def raw(self, data: bytes) -> None:
         """Write bytes as they are."""

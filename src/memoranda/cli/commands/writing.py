@@ -16,7 +16,8 @@ from memoranda.cli.output import printable
 from memoranda.cli.session import Session
 
 if TYPE_CHECKING:
-    from memoranda.store.changes import Committed
+    from memoranda.store.changes import Committed, Namespace
+    from memoranda.store.store import MemoryStore
 
 _MANY = 20
 
@@ -106,9 +107,9 @@ def rm(
         _show_all(session, result.revisions, "Deleted")
         return
     if not recursive:
-        raise UsageError(f"{key} is a folder that holds {len(below)} files.", "Add --recursive to delete all of it.")
+        raise UsageError(f"{key} is a folder that holds {_files(len(below))}.", "Add --recursive to delete all of it.")
     if not yes:
-        _ask(session, f"Delete {len(below)} files below {printable(key)} in {format_namespace(namespace)}?")
+        _ask(session, f"Delete {_files(len(below))} below {printable(key)} in {format_namespace(namespace)}?")
     _show_all(session, store.delete_prefix(namespace, key, author=author).revisions, "Deleted")
 
 
@@ -127,7 +128,7 @@ def mv(
         str | None,
         typer.Argument(
             metavar="DST",
-            help="Its new path; one that ends with a slash is a folder to move it into. Default with "
+            help="Its new path; a folder, or a path that ends with a slash, is moved into. Default with "
             "--to-namespace: the same path.",
             show_default=False,
         ),
@@ -143,23 +144,26 @@ def mv(
 
     The old place keeps its history, and `memoranda log --follow` at the new one goes on there.
     """
+    if target is None and to_namespace is None:
+        raise UsageError("mv needs a target.", "Give a new path, or --to-namespace.")
+    store, namespace = session.reading(), session.namespace
+    labels = namespace if to_namespace is None else parse_namespace(to_namespace)
+    key = session.key(source)
+    new = key if target is None else _target(store, labels, key, target)
+    author = session.author(actor, reason)
+    result = store.move(namespace, key, new, to_namespace=labels, overwrite=force, author=author)
+    _show_all(session, result.revisions, "Moved to")
+
+
+def _target(store: MemoryStore, namespace: Namespace, key: str, target: str) -> str:
+    """The key that a move ends at."""
     from memoranda.files.path import canonical_path, name_of
 
-    store, namespace = session.reading(), session.namespace
-    key = session.key(source)
-    if target is None:
-        if to_namespace is None:
-            raise UsageError("mv needs a target.", "Give a new path, or --to-namespace.")
-        new = key
-    elif target.endswith(("/", "\\")):
-        new = canonical_path(f"{target}/{name_of(key)}")
-    elif key.startswith("/") or target.startswith("/"):
-        new = canonical_path(target)
-    else:
-        new = target
-    labels = None if to_namespace is None else parse_namespace(to_namespace)
-    result = store.move(namespace, key, new, to_namespace=labels, overwrite=force, author=session.author(actor, reason))
-    _show_all(session, result.revisions, "Moved to")
+    if not key.startswith("/") and not target.startswith("/") and not target.endswith("/"):
+        return target  # a name stays a name
+    path = canonical_path(target)
+    into = target.endswith(("/", "\\")) or store.list_keys(namespace, path, limit=1)
+    return canonical_path(f"{path}/{name_of(key)}") if into else path
 
 
 def as_text(content: str | bytes) -> str:
@@ -218,6 +222,10 @@ def _ask(session: Session, question: str) -> None:
     if session.json or not sys.stdin.isatty():
         raise UsageError("This asks before it deletes, and nobody is here to answer.", "Add --yes.")
     typer.confirm(question, abort=True, err=True)
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count} files"
 
 
 def _show_all(session: Session, landed: tuple[Committed, ...], did: str) -> None:
