@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 from urllib.parse import parse_qs, unquote
@@ -75,6 +76,31 @@ def open_store(
         engine.close()
         raise
     return MemoryStore(engine, context, url=redacted(url), ttl=ttl)
+
+
+async def aopen_store(
+    url: str,
+    *,
+    index: IndexConfig | None = None,
+    ttl: TTLConfig | None = None,
+    tenant: str = "",
+    timeout: float = 30.0,  # noqa: ASYNC109 - the database's patience, not this call's
+    migrate: bool = True,
+) -> MemoryStore:
+    """`open_store` without blocking the event loop.
+
+    Example:
+        >>> import asyncio
+        >>> async def remember():
+        ...     async with await aopen_store("memory://") as store:
+        ...         await store.awrite(("ann",), "/tea.md", "green")
+        ...         return (await store.aget(("ann",), "/tea.md")).value["content"]
+        >>> asyncio.run(remember())
+        'green'
+    """
+    return await asyncio.to_thread(
+        open_store, url, index=index, ttl=ttl, tenant=tenant, timeout=timeout, migrate=migrate
+    )
 
 
 def _engine(url: str, timeout: float) -> Engine:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from inspect import signature
 from types import TracebackType
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
@@ -12,6 +12,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 from langgraph.store.base import (
     NOT_PROVIDED,
     BaseStore,
+    IndexConfig,
     MatchCondition,
     NamespacePath,
     NotProvided,
@@ -108,13 +109,18 @@ class MemoryStore(BaseStore):
     # --- opening and closing ------------------------------------------------------------------------------
 
     @classmethod
-    @contextmanager
-    def from_conn_string(cls, conn_string: str, *, ttl: TTLConfig | None = None) -> Generator[MemoryStore]:
-        """Open a store for the length of a `with` block, as LangGraph's stores are opened.
+    def from_conn_string(
+        cls, conn_string: str, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
+    ) -> MemoryStore:
+        """Open a store as LangGraph's stores are opened, with `with` or `async with`.
 
         Args:
             conn_string: A URL as `open_store` takes it.
+            index: Settings of the search index; see `open_store`.
             ttl: How long items live by default, in minutes, and whether reading renews them.
+
+        Returns:
+            The open store.
 
         Example:
             >>> with MemoryStore.from_conn_string("memory://") as store:
@@ -123,8 +129,7 @@ class MemoryStore(BaseStore):
         """
         from memoranda.store.opening import open_store
 
-        with open_store(conn_string, ttl=ttl) as store:
-            yield store
+        return open_store(conn_string, index=index, ttl=ttl)
 
     def setup(self) -> None:
         """Bring the schema up to date. `open_store` has done it; calling it again is harmless."""
@@ -132,8 +137,6 @@ class MemoryStore(BaseStore):
 
     async def asetup(self) -> None:
         """The same from an event loop."""
-        import asyncio
-
         await asyncio.to_thread(self.engine.setup)
 
     def schema(self) -> SchemaState:
@@ -352,8 +355,6 @@ class MemoryStore(BaseStore):
 
     async def astats(self) -> StoreStats:
         """The same from an event loop."""
-        import asyncio
-
         return await asyncio.to_thread(self.stats)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> None:
