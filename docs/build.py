@@ -93,9 +93,9 @@ def errors_page() -> str:
     parts = [
         "# Errors",
         "Every error raised on purpose derives from `MemorandaError` and carries two sentences: `cause`, what is "
-        "wrong, and `remedy`, what to do about it. `str(error)` is both. They live in `memoranda.errors`; `ConflictError` is "
-        "also exported from `memoranda`. Most are a standard class too, so that `except ValueError` or `except "
-        "LookupError` works as expected.",
+        "wrong, and `remedy`, what to do about it. `str(error)` is both. They live in `memoranda.errors`; "
+        "`ConflictError` is also exported from `memoranda`. Most are a standard class too, so that `except ValueError` "
+        "or `except LookupError` works as expected.",
         "\n".join(["| error | is also | means |", "|---|---|---|", *rows]),
     ]
     return "\n\n".join(parts) + "\n"

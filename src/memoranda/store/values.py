@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, cast
 import orjson
 
 from memoranda.errors import InvalidValueError
+from memoranda.files.format import is_file_value
 
 
 class Kind(IntEnum):
@@ -68,8 +69,10 @@ def encode_value(value: Mapping[str, Any]) -> Stored:
             return Stored(Kind.TEXT, _meta(value), _utf8(content))
         if encoding == "base64" and (raw := _exact_base64(content)) is not None:
             return Stored(Kind.BINARY, _meta(value), raw)
-    elif isinstance(content, list) and _is_lines(value, cast("list[Any]", content)):
-        return Stored(Kind.LINES, _meta(value), _utf8("\n".join(cast("list[str]", content))))
+    elif isinstance(content, list) and content and is_file_value(value):
+        lines = cast("list[str]", content)
+        if not any("\n" in line for line in lines):
+            return Stored(Kind.LINES, _meta(value), _utf8("\n".join(lines)))
     return Stored(Kind.JSON, b"", _json(value, _PRETTY))
 
 
@@ -153,14 +156,6 @@ def _as_dict(value: object) -> dict[str, Any]:
 
 def _meta(value: Mapping[str, Any]) -> bytes:
     return _json({name: part for name, part in value.items() if name != "content"}, _PLAIN)
-
-
-def _is_lines(value: Mapping[str, Any], content: list[Any]) -> bool:
-    return (
-        bool(content)
-        and ("created_at" in value or "modified_at" in value)
-        and all(isinstance(line, str) and "\n" not in line for line in content)
-    )
 
 
 def _exact_base64(content: str) -> bytes | None:

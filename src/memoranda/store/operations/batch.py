@@ -12,7 +12,7 @@ from memoranda.store.changes import ChangeSet, current_author
 from memoranda.store.effects import Operation
 from memoranda.store.operations.commit import commit, writes
 from memoranda.store.operations.context import Context
-from memoranda.store.operations.reading import get, list_namespaces, search
+from memoranda.store.operations.reading import Wanted, get_many, list_namespaces, search
 
 
 def batch(context: Context, ops: Iterable[Op]) -> Operation[list[Result]]:
@@ -21,37 +21,30 @@ def batch(context: Context, ops: Iterable[Op]) -> Operation[list[Result]]:
     As in LangGraph's own stores reads see the state before the batch, all writes land together, and of several
     writes to one key the last counts.
     """
-    results: list[Any] = []
+    ops = list(ops)
+    results: list[Any] = [None] * len(ops)
+    gets = {
+        index: Wanted(op.namespace, op.key, op.refresh_ttl) for index, op in enumerate(ops) if isinstance(op, GetOp)
+    }
     puts: dict[tuple[tuple[str, ...], str], PutOp] = {}
-    for op in ops:
+    if gets:
+        items = yield from get_many(context, list(gets.values()))
+        for index, item in zip(gets, items, strict=True):
+            results[index] = item
+    for index, op in enumerate(ops):
         match op:
-            case GetOp(namespace, key, refresh):
-                results.append((yield from get(context, namespace, key, refresh=refresh)))
+            case GetOp():
+                pass
             case SearchOp(prefix, condition, limit, offset, query, refresh):
-                results.append(
-                    (
-                        yield from search(
-                            context,
-                            prefix,
-                            query=query,
-                            filter=condition,
-                            limit=limit,
-                            offset=offset,
-                            refresh=refresh,
-                        )
-                    )
+                results[index] = yield from search(
+                    context, prefix, query=query, filter=condition, limit=limit, offset=offset, refresh=refresh
                 )
             case ListNamespacesOp(conditions, max_depth, limit, offset):
-                results.append(
-                    (
-                        yield from list_namespaces(
-                            context, conditions or (), max_depth=max_depth, limit=limit, offset=offset
-                        )
-                    )
+                results[index] = yield from list_namespaces(
+                    context, conditions or (), max_depth=max_depth, limit=limit, offset=offset
                 )
             case PutOp(namespace, key):
                 puts[tuple(namespace), key] = op
-                results.append(None)
             case _:
                 raise InvalidChangeError(
                     f"{op!r} is no store operation.", "Use GetOp, SearchOp, ListNamespacesOp or PutOp."

@@ -7,6 +7,7 @@ global feed, and positions, which keep the order that they had within their name
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,7 +19,14 @@ from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, tra
 from memoranda.store.keys import folder_of
 from memoranda.store.namespaces import decode_namespace, prefix_range
 from memoranda.store.operations.context import Context
-from memoranda.store.operations.digests import EMPTY, content_digest, first_link, next_link, replace_in_sum
+from memoranda.store.operations.digests import (
+    EMPTY,
+    SALT_BYTES,
+    content_digest,
+    first_link,
+    next_link,
+    replace_in_sum,
+)
 from memoranda.store.operations.verify import _item as _problem  # pyright: ignore[reportPrivateUsage]
 from memoranda.store.operations.workspace import Scope, Workspace
 from memoranda.store.values import Kind, Stored
@@ -171,6 +179,15 @@ class Loaded:
     landed: list[WholeItem] = field(default_factory=list[WholeItem])
     clashes: list[WholeItem] = field(default_factory=list[WholeItem])
     offsets: dict[str, int] = field(default_factory=dict[str, int])
+
+
+def first_revision(labels: str, key: str, stored: Stored, at: int, author: Author) -> WholeRevision:
+    """The revision of an item that was written once, at a time and place that are known."""
+    salt = os.urandom(SALT_BYTES)
+    content = content_digest(salt, stored)
+    who = (author.actor, author.thread_id, author.run_id, author.tool_call_id, author.reason)
+    entry = WholeRevision(1, 1, "write", at, *who, None, len(stored.body), salt, content, b"")
+    return entry._replace(digest=next_link(first_link(labels, key), entry.header, content))
 
 
 def count(context: Context, prefix: Namespace, *, deleted: bool) -> Operation[int]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from langgraph.store.base import MatchCondition, SearchItem
 
 from memoranda.errors import SearchUnavailableError
 from memoranda.store.changes import Namespace
-from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, transact
+from memoranda.store.effects import Batch, Body, Operation, Row, Rows, Sql, query, transact
 from memoranda.store.filters import compile_filter
 from memoranda.store.keys import checked_key
 from memoranda.store.namespaces import decode_namespace, encode_namespace, prefix_range
@@ -20,19 +20,54 @@ from memoranda.store.values import Stored, decode_value, to_datetime
 _PAGE = 500
 
 
+class Wanted(NamedTuple):
+    """One item to read, exactly as its key is given."""
+
+    namespace: Namespace
+    key: str
+    refresh: bool = True
+
+
 def get(context: Context, namespace: Namespace, key: str, *, refresh: bool = True) -> Operation[StoredItem | None]:
-    """Read one item, exactly as its key is given."""
-    place = {"tenant": context.tenant, "labels": encode_namespace(namespace), "key": checked_key(key)}
-    row = yield from transact("read", lambda: _first("get_item", now=context.clock(), **place))
-    if row is None:
-        return None
-    item_id, revision, kind, created_at, updated_at, ttl, meta, body = row
-    if refresh and ttl is not None:
-        yield from _touch(context, [(item_id, ttl)])
+    """Read one item."""
+    (item,) = yield from get_many(context, (Wanted(namespace, key, refresh),))
+    return item
+
+
+def get_many(context: Context, wanted: Sequence[Wanted]) -> Operation[list[StoredItem | None]]:
+    """Read items, all at once."""
+    now, tenant = context.clock(), context.tenant
+    statements = [
+        Sql(
+            "get_item",
+            {"tenant": tenant, "labels": encode_namespace(namespace), "key": checked_key(key), "now": now},
+        )
+        for namespace, key, _ in wanted
+    ]
+    found = yield from transact("read", lambda: _each(statements))
+    touched = [
+        (rows[0][0], rows[0][5])
+        for (_, _, refresh), rows in zip(wanted, found, strict=True)
+        if refresh and rows and rows[0][5] is not None
+    ]
+    if touched:
+        yield from _touch(context, touched)
+    return [
+        _item(namespace, key, rows[0]) if rows else None
+        for (namespace, key, _), rows in zip(wanted, found, strict=True)
+    ]
+
+
+def _each(statements: list[Sql]) -> Body[list[Rows]]:
+    return (yield Batch(statements))
+
+
+def _item(namespace: Namespace, key: str, row: Row) -> StoredItem:
+    _, revision, kind, created_at, updated_at, _, meta, body = row
     return StoredItem(
         value=decode_value(Stored(kind, meta, body)),
         key=key,
-        namespace=namespace,
+        namespace=tuple(namespace),
         created_at=to_datetime(created_at),
         updated_at=to_datetime(updated_at),
         revision=revision,
@@ -92,11 +127,6 @@ def list_namespaces(
             lambda: _list_namespaces(context, conditions, max_depth, max(limit, 0), max(offset, 0)),
         )
     )
-
-
-def _first(name: str, **params: Any) -> Body[Row | None]:
-    rows = yield from query(name, **params)
-    return rows[0] if rows else None
 
 
 def _touch(context: Context, items: list[tuple[int, float]]) -> Operation[None]:
