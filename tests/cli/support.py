@@ -51,12 +51,6 @@ def memoranda(
     *arguments: object, settings: Mapping[str, str] | None = None, **how: Any
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the installed program to its end."""
-    return subprocess.run(
-        [PROGRAM, *map(str, arguments)],
-        env=environment(**(settings or {})),
-        stdin=how.pop("stdin", subprocess.DEVNULL),
-        capture_output=True,
-        timeout=60,
-        check=False,
-        **how,
-    )
+    how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
+    command = [PROGRAM, *map(str, arguments)]
+    return subprocess.run(command, env=environment(**(settings or {})), timeout=60, check=False, **how)

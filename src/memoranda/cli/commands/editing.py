@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -108,9 +109,15 @@ def _draft(key: str, text: str, is_document: bool) -> LocalPath:
 def _run_editor(draft: LocalPath) -> None:
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ("notepad" if os.name == "nt" else "vi")
     try:
-        code = subprocess.run([*shlex.split(editor), str(draft)], check=False).returncode
+        process = subprocess.Popen([*shlex.split(editor), str(draft)])
     except (OSError, ValueError) as error:
         raise EditorError(f"The editor {editor!r} cannot be run: {error}.", "Set EDITOR to one that can.") from None
+    # Ctrl-C is the editor's as long as it runs, though a terminal sends it here too.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        code = process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
     if code:
         raise EditorError(f"The editor {editor!r} ended with code {code}, so nothing was written.", "Try again.")
 
