@@ -113,6 +113,6 @@ def _options() -> Options:
     parser.add_argument("--no-peers", action="store_true", help="Memoranda alone")
     options = parser.parse_args()
     if options.quick:
-        options.processes, options.threads, options.edits, options.seconds = 2, 2, 80, 0.5
+        options.processes, options.threads, options.edits, options.seconds = 2, 2, 80, 0.2
         options.peer_seconds, options.readers, options.pause = 3.0, 8, 0.05
     return options

@@ -38,6 +38,11 @@ def statements(urls: dict[str, str]) -> dict[str, str]:
     return made
 
 
+def turns(rounds: int) -> int:
+    """How often everything is started: once more than counted, to compile and to fill the page cache."""
+    return rounds + (rounds > 1)
+
+
 def measure(urls: dict[str, str], rounds: int, progress: Callable[[str], None]) -> dict[str, dict[str, float]]:
     """Time every statement, in turns.
 
@@ -50,11 +55,11 @@ def measure(urls: dict[str, str], rounds: int, progress: Callable[[str], None]) 
         The median and the shortest time of each, in seconds.
     """
     taken: dict[str, list[float]] = {}
-    for turn in range(rounds + 1):
+    for turn in range(turns(rounds)):
         for name, statement in statements(urls).items():
             progress(name)
             code = _TIMED.format(statement=statement)
             output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-            if turn:  # the first round compiles and fills the page cache
+            if turn or rounds == 1:
                 taken.setdefault(name, []).append(float(output.stdout))
     return {name: {"median_s": statistics.median(times), "shortest_s": min(times)} for name, times in taken.items()}
