@@ -188,12 +188,7 @@ def _bundle_run(session: Session, path: LocalPath, skip_existing: bool) -> _Run:
         return named
 
     if named is not None:
-        held = import_bundle(store, path, on_existing="skip", dry_run=True).namespaces
-        if len(held) > 1:
-            raise UsageError(
-                f"The source holds {len(held)} namespaces, which cannot all be called {format_namespace(named)}.",
-                "Leave -n out: each keeps its name.",
-            )
+        _require_one_namespace(path, named)
 
     def run(prefix: str | None, dry: bool, advance: Advance) -> TransferReport:
         return import_bundle(
@@ -207,6 +202,20 @@ def _bundle_run(session: Session, path: LocalPath, skip_existing: bool) -> _Run:
         )
 
     return run
+
+
+def _require_one_namespace(path: LocalPath, name: Namespace) -> None:
+    """Refuse to pour several namespaces into one."""
+    from memoranda.store.opening import open_store
+    from memoranda.transfer import import_bundle
+
+    with open_store("memory://") as nothing:
+        held = import_bundle(nothing, path, dry_run=True).namespaces
+    if len(held) > 1:
+        raise UsageError(
+            f"The source holds {len(held)} namespaces, which cannot all be called {format_namespace(name)}.",
+            "Leave -n out: each keeps its name.",
+        )
 
 
 def _langgraph_run(session: Session, source: str, author: Author) -> _Run:
