@@ -86,10 +86,12 @@ def clock() -> Clock:
 
 @pytest.fixture
 def clocked(shared: MemoryStore, clock: Clock) -> Callable[..., MemoryStore]:
-    """The shared store under the test's own clock, and with other settings of expiry where given."""
+    """The shared store as a tenant and under a clock of the test's own, with settings of expiry where given."""
+    tenant = fresh()[0]
 
     def opening(**settings: Any) -> MemoryStore:
-        return MemoryStore(shared.engine, replace(shared.context, clock=clock, **settings), url=shared.url)
+        context = replace(shared.context, clock=clock, tenant=tenant, **settings)
+        return MemoryStore(shared.engine, context, url=shared.url)
 
     return opening
 
