@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from benchmarks.store.stocks import NAMESPACE, Entry
+from benchmarks.store.stocks import NAMESPACE, OURS, Entry
 from benchmarks.support.contenders import Native, fill
 from benchmarks.support.postgres import database, settle
 from benchmarks.support.texts import files
@@ -53,5 +53,5 @@ def pair(
             if engine == "postgres":
                 settle(url)
             held = len(crowd) * size
-            entries.append(Entry(Native(f"{size:,} of {held:,} files", store, NAMESPACE)))
+            entries.append(Entry(Native(f"{OURS}, {size:,} of {held:,} files", store, NAMESPACE)))
         yield entries

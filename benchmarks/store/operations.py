@@ -7,9 +7,9 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from benchmarks.store.stocks import Entry
+from benchmarks.store.stocks import OURS, Entry
 from benchmarks.support.contenders import Contender
-from benchmarks.support.measure import Budget, Samples, Trial, race
+from benchmarks.support.measure import Budget, Samples, Trial, WrongAnswerError, race
 from benchmarks.support.texts import (
     FOLDERS,
     RARE,
@@ -58,7 +58,7 @@ def _own(entry: Entry, size: int, sample: int) -> int:
 def _get(entry: Entry, size: int) -> Trial:
     def after(_: str, text: str) -> None:
         if len(text) < 2_000:
-            raise AssertionError(f"{entry.contender.name} read {len(text)} characters")
+            raise WrongAnswerError(f"{entry.contender.name} read {len(text)} characters")
 
     return Trial(entry.contender.name, lambda sample: key_of(_own(entry, size, sample)), entry.contender.get, after)
 
@@ -148,9 +148,10 @@ def _folder_sizes(size: int) -> tuple[int, int]:
 def _counting(contender: Contender, prepare: Callable[[int], Any], call: Callable[[Any], int], *counts: int) -> Trial:
     def after(given: Any, found: int) -> None:
         if found not in counts:
-            raise AssertionError(f"{contender.name} found {found} for {given!r}, not {counts[0]}")
+            raise WrongAnswerError(f"{contender.name} found {found} for {given!r}, not {counts[0]}")
 
-    return Trial(contender.name, prepare, call, after)
+    # Pages of LangGraph's PostgresStore overlap where items have the same time, so that files are missing.
+    return Trial(contender.name, prepare, call, after, forgiven=OURS not in contender.name)
 
 
 PLAN: Mapping[str, tuple[str, Callable[[Entry, int], Trial]]] = {

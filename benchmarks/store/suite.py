@@ -89,7 +89,7 @@ class Suite:
                 measured = self._race(where, entries, size, progress)
         names = [entry.contender.name for entry in entries]
         self._found.results[f"million/{engine}"] = measured
-        self._console.print(report.comparison(f"{engine}: Memoranda, one namespace", measured, names))
+        self._console.print(report.comparison(f"{engine}: one namespace alone, and in a large store", measured, names))
         promises.million(self._found, engine, measured, *names)
 
     def imports(self) -> None:

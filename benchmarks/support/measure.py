@@ -13,18 +13,21 @@ from typing import Any
 
 @dataclass(slots=True)
 class Samples:
-    """Durations in seconds."""
+    """Durations in seconds, and how many answers among them were wrong."""
 
     seconds: list[float] = field(default_factory=list[float])
+    wrong: int = 0
 
     def quantile(self, share: float) -> float:
         """The duration that `share` of the samples do not exceed, in seconds; NaN without samples."""
         return quantile(self.seconds, share)
 
     def summary(self) -> dict[str, float]:
-        """Count, and p50, p95, p99 and maximum in milliseconds."""
+        """Count, wrong answers, and p50, p95, p99 and maximum in milliseconds."""
         points = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99, "max_ms": 1.0}
-        return {"count": len(self.seconds)} | {name: self.quantile(share) * 1_000 for name, share in points.items()}
+        return {"count": len(self.seconds), "wrong": self.wrong} | {
+            name: self.quantile(share) * 1_000 for name, share in points.items()
+        }
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -35,6 +38,10 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[max(math.ceil(share * len(ordered)) - 1, 0)]
 
 
+class WrongAnswerError(Exception):
+    """An operation returned something that cannot be right."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One operation of one contender; only `call` is timed.
@@ -43,13 +50,15 @@ class Trial:
         name: The contender.
         prepare: Makes what sample number `n` works on.
         call: Performs the operation on it.
-        after: Looks at what it worked on and at its result, raises if that is wrong, and tidies up.
+        after: Looks at what it worked on and at its result, raises `WrongAnswerError` if that is wrong, and tidies up.
+        forgiven: Count wrong answers instead of ending the race: others' stores do give them.
     """
 
     name: str
     prepare: Callable[[int], Any]
     call: Callable[[Any], Any]
     after: Callable[[Any, Any], None] | None = None
+    forgiven: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +88,14 @@ def race(trials: Iterable[Trial], budget: Budget) -> dict[str, Samples]:
     running = {trial.name: 0.0 for trial in order}
     shuffle = random.Random(1).shuffle
     for trial in order:
-        _sample(trial, 0)
+        _sample(trial, 0, Samples())
     gc.collect()
     while order:
         shuffle(order)
         for trial in list(order):
             seconds = results[trial.name].seconds
             for _ in range(budget.chunk):
-                taken = _sample(trial, len(seconds) + 1)
+                taken = _sample(trial, len(seconds) + 1, results[trial.name])
                 seconds.append(taken)
                 running[trial.name] += taken
                 spent = running[trial.name] >= budget.seconds and len(seconds) >= budget.minimum
@@ -98,11 +107,16 @@ def race(trials: Iterable[Trial], budget: Budget) -> dict[str, Samples]:
     return results
 
 
-def _sample(trial: Trial, number: int) -> float:
+def _sample(trial: Trial, number: int, samples: Samples) -> float:
     given = trial.prepare(number)
     start = perf_counter()
     result = trial.call(given)
     taken = perf_counter() - start
     if trial.after is not None:
-        trial.after(given, result)
+        try:
+            trial.after(given, result)
+        except WrongAnswerError:
+            if not trial.forgiven:
+                raise
+            samples.wrong += 1
     return taken

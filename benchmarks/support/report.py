@@ -111,6 +111,8 @@ def comparison(
                 cells.append("–")
                 continue
             text = f"{_short(theirs['p50_ms'])} · {_short(theirs['p95_ms'])}"
+            if theirs["wrong"]:
+                text = f"[bold red]{theirs['wrong']} of {theirs['count']} wrong[/] {text}"
             if ours is not None and name != contenders[0]:
                 ratio = ours["p50_ms"] / theirs["p50_ms"]
                 style = "green" if ratio <= 1 else "yellow"
