@@ -33,7 +33,7 @@ def write(
     session: Session,
     path: Path,
     text: Annotated[
-        str | None, typer.Argument(metavar="TEXT | -", help="The content; - reads it from stdin.", show_default=False)
+        str | None, typer.Argument(metavar="TEXT", help="The content; - reads it from stdin.", show_default=False)
     ] = None,
     file: Annotated[
         LocalPath | None, typer.Option("--file", "-f", metavar="FILE", help="Take the content from this file.")
