@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import re
 import shutil
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent.parent / ".demo"
 NAMESPACE = ("acme", "knowledge-base")
 SHARED = "/team/decisions.md"
 EDITS = 25
-console = Console(highlight=False)
+console = Console(highlight=False, record=True)
 
 
 def main() -> int:
@@ -37,6 +37,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", nargs="?", type=Path, help="the folder of Markdown files to import")
     parser.add_argument("--store", help="the store's URL (default: a new SQLite file in .demo/)")
+    parser.add_argument("--picture", type=Path, metavar="SVG", help="save the part that looks back as a picture")
     options = parser.parse_args()
     folder: Path = options.folder or HERE / "corpus"
     if not folder.is_dir():
@@ -49,11 +50,14 @@ def main() -> int:
         show_tree(store)
         edit_from_two_processes(store, url)
         path = busiest(store)
+        console.export_text(clear=True)  # the picture begins here
         show_history(store, path)
         show_diff(store, path)
         show_blame(store, path)
         restore(store, path)
         check(store)
+    if options.picture:
+        save_picture(options.picture)
     return 0
 
 
@@ -128,13 +132,17 @@ def _edit_many(url: str, name: str, namespace: tuple[str, ...]) -> None:
 
 
 def busiest(store: MemoryStore) -> str:
-    """Give one imported document a short history, and return its path."""
-    entry = max(store.list_keys(NAMESPACE, recursive=True), key=lambda entry: entry.size)
-    heading = content(store, entry.key).partition("\n")[0]
-    ann, agent = Author("user:ann", reason="house style"), Author("agent:editor", "thread-7", "run-3", "call-9", "asked")
-    store.edit(NAMESPACE, entry.key, heading, heading + " (internal)", author=ann) if heading else None
-    store.append(NAMESPACE, entry.key, "## Reviewed\n\nChecked by the editor.\n", author=agent)
-    return entry.key
+    """Give the largest imported document a short history, and return its path."""
+    path = max(store.list_keys(NAMESPACE, recursive=True), key=lambda entry: entry.size).key
+    text = content(store, path)
+    heading = next(line for line in text.splitlines() if line.startswith("#") and text.count(line) == 1)
+    ann, agent = (
+        Author("user:ann", reason="house style"),
+        Author("agent:editor", "thread-7", "run-3", "call-9", "asked"),
+    )
+    store.edit(NAMESPACE, path, heading, heading + " (internal)", author=ann)
+    store.append(NAMESPACE, path, "## Reviewed\n\nChecked by the editor.\n", author=agent)
+    return path
 
 
 def show_history(store: MemoryStore, path: str) -> None:
@@ -173,10 +181,11 @@ def restore(store: MemoryStore, path: str) -> None:
     assert head is not None
     made = store.restore(NAMESPACE, path, 1, author=Author("user:ann", reason="undo the edits"))
     same = content(store, path) == store.get_at(NAMESPACE, path, revision=1).value["content"]
-    before = store.get_at(NAMESPACE, path, at=datetime.now(UTC), revision=None).revision
+    if not same:
+        raise SystemExit("The restored text is not that of revision 1: this must never happen.")
     console.print(
-        f"\n[bold]Restored[/bold] {escape(path)} to revision 1 as revision {made.revision} "
-        f"(equal: {same}; revision {head.revision} stays in the history; now at {before})."
+        f"\n[bold]Restored[/bold] {escape(path)} to revision 1, as revision {made.revision}; "
+        f"revision {head.revision} stays in the history."
     )
 
 
@@ -187,6 +196,12 @@ def check(store: MemoryStore) -> None:
     size = f", {stats.size / 1e6:.1f} MB" if stats.size else ""
     verdict = "[green]every digest holds[/green]" if found.ok else f"[red]{found.problems}[/red]"
     console.print(f"[bold]Verified[/bold] {stats.items} items, {stats.revisions} revisions{size}: {verdict}\n")
+
+
+def save_picture(path: Path) -> None:
+    """Save what was printed as an SVG that needs no font from elsewhere."""
+    picture = console.export_svg(title="make demo")
+    path.write_text(re.sub(r"<!--.*?-->\s*|@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL), "utf-8")
 
 
 def content(store: MemoryStore, path: str) -> str:
