@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
+import psycopg
 import pytest
 
 from memoranda import errors
@@ -116,6 +118,21 @@ def test_a_file_that_may_only_be_read() -> None:
     finally:
         folder.chmod(0o755)
         shutil.rmtree(folder)
+
+
+def test_a_store_that_others_hold(notes: Run, run_json: RunJson, store_url: str) -> None:
+    if store_url.startswith("postgresql"):
+        holder = psycopg.connect(store_url)
+        holder.execute("LOCK TABLE memoranda.items, memoranda.namespaces IN ACCESS EXCLUSIVE MODE")
+    else:
+        holder = apsw.Connection(store_url.removeprefix("sqlite:///"))
+        holder.execute("BEGIN IMMEDIATE")
+    try:
+        check(run_json("write", "/x", "x", "--timeout", 0.2, code=5), "StoreBusyError")
+        assert "--timeout" in notes("write", "/x", "x", "--timeout", 0.2, code=5).stderr
+    finally:
+        holder.close()
+    notes("write", "/x", "x")
 
 
 def test_reading_makes_no_store(run: Run, run_json: RunJson, tmp_path: Path) -> None:

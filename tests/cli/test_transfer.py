@@ -125,6 +125,10 @@ def test_export_to_a_folder(notes: Run, run_json: RunJson, tmp_path: Path) -> No
     notes("export", tmp_path / "x.mbundle", "--folder")
     assert (tmp_path / "x.mbundle").is_dir()
     notes("export", tmp_path / "odd.name", "--bundle", "--force", code=2)
+    notes("export", f"{tmp_path}/v1.2/")
+    assert (tmp_path / "v1.2" / "ann").is_dir()
+    notes("export", tmp_path / "backup.memoranda")
+    assert (tmp_path / "backup.memoranda").is_file()
 
 
 def test_a_langgraph_store_comes_in(

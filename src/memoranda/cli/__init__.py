@@ -11,6 +11,9 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the command line and leave the process with its exit code."""
-    from memoranda.cli.app import program
+    try:
+        from memoranda.cli.app import program
 
-    program()()
+        program()()
+    except KeyboardInterrupt:  # before there was anything to stop
+        raise SystemExit(130) from None

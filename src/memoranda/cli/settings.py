@@ -43,9 +43,8 @@ class Settings:
 
     def overridden(self, inner: Settings) -> Settings:
         """These settings with what was said again after the command's name."""
-        said = {
-            field.name: value for field in fields(inner) if (value := getattr(inner, field.name)) not in (None, False)
-        }
+        given = {field.name: getattr(inner, field.name) for field in fields(inner)}
+        said = {name: value for name, value in given.items() if value is not None and value is not False}
         return replace(self, **said)
 
     def resolved(self, environment: Mapping[str, str] = os.environ) -> Settings:

@@ -129,15 +129,13 @@ def import_(
 )
 def export(
     session: Session,
-    target: Annotated[
-        LocalPath, typer.Argument(metavar="TARGET", help="The file or folder to write.", show_default=False)
-    ],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The file or folder to write.", show_default=False)],
     as_bundle: Annotated[
         bool | None,
         typer.Option(
             "--bundle/--folder",
-            help=f"One file with all history, or ordinary files of the current state. Default: a bundle if TARGET ends "
-            f"with {_BUNDLE}, else a folder.",
+            help=f"One file with all history, or ordinary files of the current state. Default: a bundle if TARGET has "
+            f"an ending, such as {_BUNDLE}; a folder if it has none, ends with a slash, or is one.",
             show_default=False,
         ),
     ] = None,
@@ -152,15 +150,18 @@ def export(
     from memoranda.transfer import export_bundle, export_folder
 
     store, namespace = session.reading(), session.named_namespace or ()
-    if as_bundle if as_bundle is not None else target.suffix == _BUNDLE:
+    path = LocalPath(target)
+    if as_bundle is None:
+        as_bundle = bool(path.suffix) and not path.is_dir() and not target.endswith(("/", "\\"))
+    if as_bundle:
         if force:
             raise UsageError("--force says nothing for a bundle.", "Leave it out: an older bundle is replaced anyway.")
         with session.out.progress("Exporting") as advance:
-            report = export_bundle(store, target, namespace=namespace, progress=advance)
+            report = export_bundle(store, path, namespace=namespace, progress=advance)
     else:
         with session.out.progress("Exporting") as advance:
-            report = export_folder(store, target, namespace=namespace, progress=advance, overwrite=force)
-    _show(session, report, "Exported", extra={"target": str(target)})
+            report = export_folder(store, path, namespace=namespace, progress=advance, overwrite=force)
+    _show(session, report, "Exported", extra={"target": target})
 
 
 def _import(session: Session, run: _Run, prefix: str | None, dry_run: bool) -> None:
