@@ -15,7 +15,7 @@ from memoranda.store.operations.bundle import WholeItem, count, dump
 from memoranda.store.operations.digests import EMPTY, replace_in_sum
 from memoranda.store.store import MemoryStore
 from memoranda.transfer.bundle_import import BundleImport
-from memoranda.transfer.bundle_lines import LineWriter, read_lines
+from memoranda.transfer.bundle_lines import LineWriter, no_bundle, read_lines
 from memoranda.transfer.bundle_records import (
     VERSION,
     Header,
@@ -26,6 +26,7 @@ from memoranda.transfer.bundle_records import (
     dump_record,
     load_header,
 )
+from memoranda.transfer.database_files import is_database
 from memoranda.transfer.errors import SourceError, TargetError, TransferError
 from memoranda.transfer.prefixes import PrefixTally
 from memoranda.transfer.types import Progress, TransferReport
@@ -143,6 +144,8 @@ def import_bundle(
     """
     path = Path(path)
     try:
+        if is_database(path):
+            raise no_bundle(path)
         file = path.open("rb")
     except OSError as error:
         raise SourceError(f"{path} cannot be read: {error.strerror or error}.", "Give the path of a bundle.") from error
@@ -156,6 +159,8 @@ def import_bundle(
 def is_bundle(path: Path) -> bool:
     """Whether a file begins as a bundle does, of whatever version."""
     try:
+        if is_database(path):
+            return False
         with path.open("rb") as file:
             return load_header(next(read_lines(file, path), b"")) is not None
     except (OSError, TransferError):

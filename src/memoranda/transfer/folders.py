@@ -214,10 +214,8 @@ def _planned(folder: Path, to: str, strip: str | None, matcher: Glob | None, ski
     """Every file to import, with its key."""
     planned: list[_File] = []
     owners: dict[str, tuple[str, bool]] = {}
-    for path, relative, size in _walk(folder, skipped):
+    for path, relative, size in _walk(folder, matcher, skipped):
         inside = normalize("NFC", relative)
-        if matcher is not None and not matcher.matches(inside):
-            continue
         bare = without_prefix("/" + inside, strip)
         stripped = bare != "/" + inside
         try:
@@ -239,8 +237,8 @@ def _planned(folder: Path, to: str, strip: str | None, matcher: Glob | None, ski
     return planned
 
 
-def _walk(folder: Path, skipped: list[Skipped]) -> Iterator[tuple[Path, str, int]]:
-    """Every plain file below a folder: its path, the path from there, and its size."""
+def _walk(folder: Path, matcher: Glob | None, skipped: list[Skipped]) -> Iterator[tuple[Path, str, int]]:
+    """Every plain file below a folder that is asked for: its path, the path from there, and its size."""
     try:
         pending = [(folder, "", iter(_listed(folder)))]
     except OSError as error:
@@ -256,10 +254,13 @@ def _walk(folder: Path, skipped: list[Skipped]) -> Iterator[tuple[Path, str, int
         relative = prefix + entry.name
         path = above / entry.name
         try:
+            folder_below = entry.is_dir(follow_symlinks=False)
+            if matcher is not None and not folder_below and not matcher.matches(normalize("NFC", relative)):
+                continue  # not asked for, so not worth a word
             reason = _unwanted(entry, path)
             if reason is not None:
                 skipped.append(Skipped(relative.encode(errors="backslashreplace").decode(), reason))
-            elif entry.is_dir(follow_symlinks=False):
+            elif folder_below:
                 pending.append((path, relative + "/", iter(_listed(path))))
             else:
                 yield path, relative, entry.stat(follow_symlinks=False).st_size
