@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memoranda import ConflictError, MemoryStore, open_store
@@ -12,7 +13,8 @@ from memoranda import ConflictError, MemoryStore, open_store
 if TYPE_CHECKING:
     from langgraph.store.base import BaseStore
 
-NAMESPACE = ("acme", "team", "shared")
+Namespace = tuple[str, ...]
+NAMESPACE: Namespace = ("acme", "team", "shared")
 
 
 class Refused(Exception):  # noqa: N818 - an outcome, not an error
@@ -22,7 +24,7 @@ class Refused(Exception):  # noqa: N818 - an outcome, not an error
 class Rival(Protocol):
     """Files that many write."""
 
-    def write(self, key: str, text: str) -> None:
+    def write(self, key: str, text: str, namespace: Namespace = NAMESPACE) -> None:
         """Set a file's text."""
         ...
 
@@ -45,8 +47,8 @@ class Ours:
     def __init__(self, store: MemoryStore) -> None:
         self.store = store
 
-    def write(self, key: str, text: str) -> None:
-        self.store.write(NAMESPACE, key, text)
+    def write(self, key: str, text: str, namespace: Namespace = NAMESPACE) -> None:
+        self.store.write(namespace, key, text)
 
     def read(self, key: str) -> str:
         item = self.store.get(NAMESPACE, key)
@@ -70,10 +72,11 @@ class Theirs:
         from deepagents.backends import StoreBackend  # takes a second, which our own workers need not wait
 
         self.store = store
-        self._backend = StoreBackend(store=store, namespace=lambda _: NAMESPACE)
+        self._backends = partial(StoreBackend, store=store)
+        self._backend = self._backends(namespace=lambda _: NAMESPACE)
 
-    def write(self, key: str, text: str) -> None:
-        result = self._backend.write(key, text)
+    def write(self, key: str, text: str, namespace: Namespace = NAMESPACE) -> None:
+        result = self._backends(namespace=lambda _: namespace).write(key, text)
         if result.error:
             raise RuntimeError(result.error)
 

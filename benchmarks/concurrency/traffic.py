@@ -20,20 +20,23 @@ class Writer:
     Args:
         changes: How many at most.
         pause: Mean seconds between two.
+        apart: Whether every writer has a namespace of its own, as every user of an assistant has.
     """
 
     changes: int
     pause: float = 0.0
+    apart: bool = False
 
     def __call__(self, rival: Rival, worker: int, tally: Tally, is_over: Callable[[], bool]) -> None:
         chance = random.Random(worker)
+        namespace = ("acme", f"user-{worker}", "notes") if self.apart else NAMESPACE
         for number in range(self.changes):
             if is_over():
                 return
             text = text_of(worker * 100_003 + number)
             start = time.perf_counter()
             try:
-                rival.write(f"/written/by-{worker}/note-{number}.md", text)
+                rival.write(f"/written/by-{worker}/note-{number}.md", text, namespace)
             except Exception as error:  # noqa: BLE001 - errors are what is counted here
                 tally.counts[f"error: {(str(error).splitlines() or [repr(error)])[0][:80]}"] += 1
             else:

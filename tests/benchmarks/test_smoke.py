@@ -71,7 +71,7 @@ def test_concurrent_edits_lose_nothing(engine: str, server: list[str], tmp_path:
 
 def test_traffic_fails_nowhere(engine: str, server: list[str], tmp_path: Path) -> None:
     found = run("benchmarks.concurrency", tmp_path, *server, "--parts", "writes,reads", "--no-peers")
-    assert found["results"][f"writes/{engine}"]["Memoranda"]["ok"] > 0
+    assert found["results"][f"writes/{engine}"]["Memoranda, one namespace"]["ok"] > 0
     assert found["results"][f"reads/{engine}"]["readers beside an open write/read"]["ok"] > 0
     assert [target["value"] for target in found["targets"] if "fail" in target["what"]] == [0, 0]
 
