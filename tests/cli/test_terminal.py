@@ -73,6 +73,20 @@ def test_following_ends_with_ctrl_c(place: dict[str, str]) -> None:
     assert shown.code == 130 and "Stopped" in shown.screen and "Traceback" not in shown.screen
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_leaves_early_is_no_error(place: dict[str, str], tmp_path: Path, unbuffered: str) -> None:
+    (tmp_path / "big").write_bytes(b"a line of text\n" * 200_000)
+    settings = {**place, "PYTHONUNBUFFERED": unbuffered}
+    assert memoranda("write", "/big.md", "--file", tmp_path / "big", settings=settings).returncode == 0
+    for command in ("cat /big.md", "blame /big.md", "grep line"):
+        reader = subprocess.Popen(["head", "-1"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        assert reader.stdin is not None
+        done = memoranda(*command.split(), settings=settings, stdout=reader.stdin, stderr=subprocess.PIPE)
+        reader.stdin.close()
+        assert reader.wait() == 0
+        assert (done.returncode, done.stderr) == (141, b""), command
+
+
 def test_a_reader_that_has_seen_enough_is_no_error(place: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "big").write_bytes(b"a line of text\n" * 200_000)
     assert memoranda("write", "/big.md", "--file", tmp_path / "big", settings=place).returncode == 0

@@ -156,7 +156,9 @@ class Output:
     def raw(self, data: bytes) -> None:
         """Write bytes as they are."""
         sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+        rest = memoryview(data)
+        while rest:  # an unbuffered stdout may take a part only
+            rest = rest[sys.stdout.buffer.write(rest) :]
         sys.stdout.buffer.flush()
 
     def text(self, text: str) -> str:
