@@ -81,14 +81,19 @@ class Budget:
 def race(trials: Iterable[Trial], budget: Budget) -> dict[str, Samples]:
     """Measure contenders in turns, in an order that changes every round.
 
-    Every contender's first call is made once beforehand and not counted, as connections and caches are then warm.
+    Every contender's first call is made once beforehand and not counted, as connections and caches are then warm;
+    unless it alone uses up the budget: then it is the only sample.
     """
     order = list(trials)
     results = {trial.name: Samples() for trial in order}
     running = {trial.name: 0.0 for trial in order}
     shuffle = random.Random(1).shuffle
-    for trial in order:
-        _sample(trial, 0, Samples())
+    for trial in list(order):
+        first = Samples()
+        first.seconds.append(_sample(trial, 0, first))
+        if first.seconds[0] >= budget.seconds:
+            results[trial.name] = first
+            order.remove(trial)
     gc.collect()
     while order:
         shuffle(order)

@@ -96,7 +96,7 @@ def comparison(
     table = Table(
         title=title,
         title_justify="left",
-        caption="ms: p50 · p95; in brackets the first column's p50 / this one's (below 1: the first is faster)",
+        caption="ms: p50 · p95 (once: it took so long that it was called once); in brackets the first column's p50 / this one's (below 1: the first is faster)",
         caption_justify="left",
     )
     table.add_column("operation")
@@ -111,6 +111,8 @@ def comparison(
                 cells.append("–")
                 continue
             text = f"{_short(theirs['p50_ms'])} · {_short(theirs['p95_ms'])}"
+            if theirs["count"] == 1:
+                text = f"{_short(theirs['p50_ms'])} once"
             if theirs["wrong"]:
                 text = f"[bold red]{theirs['wrong']} of {theirs['count']} wrong[/] {text}"
             if ours is not None and name != contenders[0]:

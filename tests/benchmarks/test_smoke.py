@@ -163,6 +163,11 @@ def test_a_race_times_the_call_alone_and_stops_in_time() -> None:
     assert calls[0] == 0  # the warm-up
 
 
+def test_what_uses_up_the_budget_is_called_once() -> None:
+    samples = race([Trial("slow", int, lambda _: time.sleep(0.02))], Budget(samples=50, seconds=0.01))
+    assert samples["slow"].summary()["count"] == 1
+
+
 def test_a_wrong_answer_ends_a_race_or_is_counted() -> None:
     def check(_: int, found: int) -> None:
         if found != 1:
