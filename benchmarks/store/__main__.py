@@ -76,7 +76,7 @@ def _options() -> Options:
         type=float,
         default=2.0,
         metavar="S",
-        help="seconds after which fewer calls of one operation will do: 3, or 1 if that alone takes longer (default: 2)",
+        help="seconds after which fewer calls of an operation will do: 3, or 1 if it alone takes longer (default: 2)",
     )
     parser.add_argument(
         "--parts",
