@@ -84,6 +84,13 @@ def test_descriptors_of_other_databases_are_closed(tmp_path: Path) -> None:
     assert open_descriptors() == before
 
 
+def test_another_file_that_is_open_stays_another_file(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("x")
+    with (tmp_path / "note.txt").open("rb"):
+        assert not files.is_database(tmp_path / "note.txt")
+        assert not files.is_database(tmp_path / "note.txt")
+
+
 def test_a_copy_holds_what_is_in_the_log(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")

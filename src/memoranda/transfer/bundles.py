@@ -184,11 +184,11 @@ class _BundleSink:
     def _reset(self) -> None:
         self._items = self._revisions = self._bytes = 0
         self._digest = EMPTY
-        self._paths: list[str] = []
 
     def start(self, labels: str, position: int) -> None:
         self._reset()
         self._head = NamespaceStart(labels, position)
+        self._tally.forget(decode_namespace(labels))
         self._lines.begin()
 
     def item(self, item: WholeItem) -> None:
@@ -201,7 +201,7 @@ class _BundleSink:
         self._bytes += item.size
         self._digest = replace_in_sum(self._digest, None, item.digest)
         if item.stored is not None:
-            self._paths.append(item.key)
+            self._tally.add(decode_namespace(item.labels), item.key)
         if self._progress is not None:
             self._progress(self._done + self._items, max(self._total, self._done + self._items))
 
@@ -212,9 +212,6 @@ class _BundleSink:
         self._kept.append(NamespaceTotal(self._head.labels, self._digest, self._items, self._revisions))
         self._size += self._bytes
         self._done += self._items
-        namespace = decode_namespace(self._head.labels)
-        for key in self._paths:
-            self._tally.add(namespace, key)
         self._head = None
 
     def end(self) -> TransferReport:

@@ -39,10 +39,15 @@ def is_database(path: Path) -> bool:
         descriptor, known = _open(path)
         if known is not None:
             return True
+        found = False
         try:
-            return os.read(descriptor, len(MAGIC)) == MAGIC
+            found = os.read(descriptor, len(MAGIC)) == MAGIC
         finally:
-            _close(descriptor)
+            if found:
+                _close(descriptor)
+            else:
+                os.close(descriptor)
+        return found
 
 
 def belongs_to_database(path: Path) -> bool:

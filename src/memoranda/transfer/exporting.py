@@ -82,13 +82,14 @@ class _FolderSink:
     def _reset(self, labels: str) -> None:
         self._labels = labels
         self._places = Places()
-        self._written: list[tuple[str, int]] = []
+        self._written = self._size = 0
         self._failed: list[Skipped] = []
 
     def start(self, labels: str, position: int) -> None:
         if labels != self._labels:  # otherwise it starts over, in the same place
             self._folder = self._root.joinpath(*self._folders.place(namespace_folder(decode_namespace(labels))))
         self._reset(labels)
+        self._tally.forget(decode_namespace(labels))
 
     def item(self, item: WholeItem) -> None:
         stored = item.stored
@@ -107,21 +108,20 @@ class _FolderSink:
                 ) from error
             self._failed.append(Skipped(item.key, f"The file system refuses its name: {error.strerror}."))
         else:
-            self._written.append((item.key, item.size))
+            self._written += 1
+            self._size += item.size
+            self._tally.add(decode_namespace(item.labels), item.key)
         if self._progress is not None:
-            done = self._items + len(self._written)
+            done = self._items + self._written
             self._progress(done, max(self._total, done))
 
     def finish(self) -> None:
         self._skipped += self._failed
         if self._written:
-            namespace = decode_namespace(self._labels)
-            self._namespaces.append(namespace)
-            for key, size in self._written:
-                self._items += 1
-                self._bytes += size
-                self._tally.add(namespace, key)
-        self._written, self._failed = [], []
+            self._namespaces.append(decode_namespace(self._labels))
+        self._items += self._written
+        self._bytes += self._size
+        self._written, self._size, self._failed = 0, 0, []
 
     def report(self) -> TransferReport:
         """What was written."""

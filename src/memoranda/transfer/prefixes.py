@@ -110,6 +110,11 @@ class PrefixTally:
             if key.startswith(mount) and key != mount:
                 self._keys.setdefault(namespace, {}).setdefault(mount, []).append(key)
 
+    def forget(self, namespace: Namespace) -> None:
+        """Take back what was counted of a namespace."""
+        self._paths.pop(namespace, None)
+        self._keys.pop(namespace, None)
+
     def found(self) -> tuple[PrefixedKeys, ...]:
         """What looks like a mistake."""
         return tuple(
