@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from memoranda import open_store
 from tests.cli.conftest import Run, RunJson
 
@@ -125,7 +123,6 @@ def test_mv(notes: Run, run_json: RunJson) -> None:
     assert moved("/newer/tea.md", "/logo.png", "--force") == ["/logo.png"]
 
 
-@pytest.mark.xfail(strict=True, reason="history(follow=True) stops at a key that it has passed already")
 def test_log_follows_an_item_that_was_moved_away_and_back(notes: Run, run_json: RunJson) -> None:
     notes("mv", "/notes/tea.md", "/tea.md")
     notes("mv", "/tea.md", "/notes/tea.md")

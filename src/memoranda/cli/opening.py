@@ -90,9 +90,9 @@ def open_to_write(settings: Settings, *, dry_run: bool = False) -> MemoryStore:
 
 def open_engine(settings: Settings) -> Engine:
     """Open the database below a store, whatever its schema; close it."""
-    from memoranda.store.opening import _engine  # pyright: ignore[reportPrivateUsage]
+    from memoranda.store import opening
 
-    return _engine(store_url(settings), settings.timeout or 0.0)
+    return opening.open_engine(store_url(settings), timeout=settings.timeout or 0.0)
 
 
 def _open(settings: Settings, *, migrate: bool) -> MemoryStore:
@@ -110,10 +110,9 @@ def _in_memory(settings: Settings) -> bool:
 def missing_file(settings: Settings) -> Path | None:
     """The SQLite file that should be there and is not."""
     url = store_url(settings)
-    scheme, found, rest = url.partition("://")
-    if not found or scheme.lower() != "sqlite":
+    if not url.lower().startswith("sqlite://"):
         return None
-    from memoranda.store.opening import _sqlite_path  # pyright: ignore[reportPrivateUsage]
+    from memoranda.store.opening import sqlite_path
 
-    path = _sqlite_path(url, rest)
+    path = sqlite_path(url)
     return Path(path) if path is not None and not Path(path).exists() else None

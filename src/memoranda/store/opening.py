@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from langgraph.store.base import IndexConfig, TTLConfig
 
-from memoranda.errors import SearchUnavailableError, StoreUrlError
+from memoranda.errors import SchemaError, SearchUnavailableError, StoreUrlError
 from memoranda.store.engines.base import Engine
+from memoranda.store.migrations import migrations, pending
 from memoranda.store.operations.context import Context
 from memoranda.store.store import MemoryStore
 from memoranda.store.urls import redacted
@@ -60,7 +60,7 @@ def open_store(
         raise SearchUnavailableError(
             "This version has no search index.", "Leave `index` out; text is found with grep()."
         )
-    engine = _engine(url, timeout)
+    engine = open_engine(url, timeout=timeout)
     config: TTLConfig = ttl or {}
     context = Context(
         tenant=tenant,
@@ -103,12 +103,16 @@ async def aopen_store(
     )
 
 
-def _engine(url: str, timeout: float) -> Engine:
+def open_engine(url: str, *, timeout: float = 30.0) -> Engine:
+    """The engine behind a URL, without looking at its schema: for migrating it, and for asking how far it is.
+
+    Raises:
+        StoreUrlError: The URL names no engine, or one that is not installed.
+    """
     match = _SCHEME.match(url) if isinstance(url, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     scheme = match[1].lower() if match else ""
     if match is None:
         raise StoreUrlError(f"{url!r} is no store URL.", f"Use {_KNOWN}.")
-    rest = url[match.end() :]
     if scheme == "memory":
         from memoranda.store.engines.sqlite.engine import SqliteEngine
 
@@ -116,7 +120,7 @@ def _engine(url: str, timeout: float) -> Engine:
     if scheme == "sqlite":
         from memoranda.store.engines.sqlite.engine import SqliteEngine
 
-        return SqliteEngine(_sqlite_path(url, rest), timeout=timeout)
+        return SqliteEngine(sqlite_path(url), timeout=timeout)
     if scheme in ("postgresql", "postgres"):
         try:
             from memoranda.store.engines.postgres.engine import PostgresEngine
@@ -129,7 +133,17 @@ def _engine(url: str, timeout: float) -> Engine:
     raise StoreUrlError(f"The scheme {scheme!r} of {redacted(url)!r} names no engine.", f"Use {_KNOWN}.")
 
 
-def _sqlite_path(url: str, rest: str) -> str | None:
+def sqlite_path(url: str) -> str | None:
+    """The file that a SQLite URL names; None if it names memory.
+
+    Raises:
+        StoreUrlError: The URL is malformed.
+
+    Example:
+        >>> sqlite_path("sqlite:///memory.db"), sqlite_path("sqlite:////var/memory.db")
+        ('memory.db', '/var/memory.db')
+    """
+    rest = url.partition("://")[2]
     path, _, options = rest.partition("?")
     if parse_qs(options):
         raise StoreUrlError(
@@ -147,11 +161,9 @@ def _sqlite_path(url: str, rest: str) -> str | None:
     return unquote(path[1:])
 
 
-def _require_current(engine: Engine) -> Any:
-    from memoranda.errors import SchemaError
-
+def _require_current(engine: Engine) -> None:
     state = engine.schema()
-    if state.applied < state.known:
+    if pending(state.applied, migrations()):
         raise SchemaError(
             f"The database has schema {state.applied}; this version needs {state.known}.",
             "Run `memoranda migrate`, or open it with migrate=True.",

@@ -110,8 +110,7 @@ def migrate(
         after = before
         if not check:
             with session.out.progress(f"Migrating from schema {before.applied} to {before.known}") as advance:
-                advance(before.applied, before.known)
-                after = engine.setup()
+                after = engine.setup(lambda state: advance(state.applied, state.known))
                 advance(after.applied, after.known)
     finally:
         engine.close()

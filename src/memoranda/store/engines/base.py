@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
@@ -41,8 +42,12 @@ class Engine(ABC):
         """The same without blocking the event loop."""
 
     @abstractmethod
-    def setup(self) -> SchemaState:
-        """Open the database and bring its schema up to date."""
+    def setup(self, progress: Callable[[SchemaState], None] | None = None) -> SchemaState:
+        """Open the database and bring its schema up to date.
+
+        Args:
+            progress: Told how far it is before every migration.
+        """
 
     @abstractmethod
     def schema(self) -> SchemaState:

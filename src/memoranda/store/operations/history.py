@@ -201,9 +201,7 @@ def _head(context: Context, labels: str, key: str) -> Body[Head]:
 def _history(context: Context, place: tuple[str, str], ends: tuple[int, int], follow: bool) -> Body[list[Revision]]:
     limit, before = ends
     found: list[Revision] = []
-    seen: set[tuple[str, str]] = set()
-    while len(found) < limit and place not in seen:
-        seen.add(place)
+    while len(found) < limit:
         labels, key = place
         head = yield from _find(context, labels, key)
         if head is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections.abc import Callable
 from typing import Any, LiteralString, cast
 
 import psycopg
@@ -16,7 +17,7 @@ from memoranda.errors import SchemaError, StoreClosedError, StoreError, StoreUna
 from memoranda.store.effects import Transact
 from memoranda.store.engines.base import Engine, SchemaState
 from memoranda.store.engines.postgres.errors import RETRYABLE, lost_connection, overtaken, translated
-from memoranda.store.engines.postgres.pools import SCHEMA, AsyncConnection, Connection, Pools
+from memoranda.store.engines.postgres.pools import SCHEMA, AsyncConnection, Connection, Pools, session_options
 from memoranda.store.engines.postgres.steps import Attempt, Repeat, Statements, Steps
 from memoranda.store.migrations import VERSION_TABLE, migrations, pending, unknown_schema
 from memoranda.store.statements import Dialect
@@ -87,6 +88,9 @@ class PostgresEngine(Engine):
                     return self._drive(connection, effect, attempt)
             except (*FAILURES, Repeat) as error:
                 time.sleep(self._pause(attempt, error))
+            except KeyboardInterrupt:
+                self._pools.renew()
+                raise
 
     async def atransact(self, effect: Transact) -> Any:
         """Run a body in a transaction on the running event loop."""
@@ -153,30 +157,29 @@ class PostgresEngine(Engine):
         if self._closed:
             raise _closed() from error
         attempt.tries += 1
-        again = isinstance(error, RETRYABLE) or (lost_connection(error) and not attempt.committing)
+        # A closed pool of an open store was given up because of Ctrl-C in another thread; the next has another.
+        again = isinstance(error, (*RETRYABLE, PoolClosed)) or (lost_connection(error) and not attempt.committing)
         if not again or time.monotonic() > attempt.deadline:
             raise self._failure(error, attempt.committing) from error
         return random.uniform(0, min(0.002 * 2**attempt.tries, _LONGEST_PAUSE))
 
     # --- schema -------------------------------------------------------------------------------------------
 
-    def setup(self) -> SchemaState:
+    def setup(self, progress: Callable[[SchemaState], None] | None = None) -> SchemaState:
         """Bring the schema up to date, each migration in a transaction of its own, one process at a time."""
         known = migrations()
         try:
             with self._connect() as connection:
                 self._check_server(connection)
-                while True:
-                    applied = self._applied(connection)
-                    steps = pending(applied, known)
-                    if not steps:
-                        self._continue_feed(connection)
-                        return SchemaState(applied, known[-1].number)
-                    with connection.transaction():
-                        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK_KEY,))
-                        # Another process may have been faster.
-                        if self._applied(connection) == applied:
-                            self._apply(connection, steps[0].number, list(steps[0].statements(POSTGRES)))
+                if pending(self._applied(connection), known):
+                    # One process at a time, and until this session ends. The lock is taken in a transaction of its
+                    # own: only one that begins later is sure to see what another process has done meanwhile.
+                    connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK_KEY,))
+                    for step in pending(self._applied(connection), known):
+                        with connection.transaction():
+                            self._apply(connection, step.number, list(step.statements(POSTGRES)))
+                self._continue_feed(connection)
+                return SchemaState(self._applied(connection), known[-1].number)
         except pg.DuplicateTable as error:
             raise unknown_schema(self._place) from error
         except psycopg.Error as error:
@@ -198,7 +201,7 @@ class PostgresEngine(Engine):
             autocommit=True,
             connect_timeout=max(2, int(min(self._timeout, 10))),
             application_name="memoranda",
-            options=f"-c search_path={SCHEMA}",
+            options=session_options(self._timeout),
         )
 
     def _check_server(self, connection: Connection) -> None:

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -20,10 +20,10 @@ import apsw
 from memoranda.errors import StoreClosedError
 from memoranda.store.effects import Body, Operation, Rows, Transact
 from memoranda.store.engines.base import Engine, SchemaState, T
-from memoranda.store.engines.sqlite.connection import Connection, Patience, connect
-from memoranda.store.engines.sqlite.errors import translated
+from memoranda.store.engines.sqlite.connection import TABLES, Connection, Patience, connect
+from memoranda.store.engines.sqlite.errors import translated, unreadable
 from memoranda.store.engines.sqlite.locking import FairLock, busy
-from memoranda.store.migrations import VERSION_TABLE, migrations, pending, unknown_schema
+from memoranda.store.migrations import VERSION_TABLE, migrations, pending
 from memoranda.store.statements import Dialect
 
 SQLITE = Dialect(
@@ -47,7 +47,6 @@ SQLITE = Dialect(
 )
 
 _THREADS = 8
-_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table'"
 _engines: weakref.WeakSet[SqliteEngine] = weakref.WeakSet()
 _abandoned: list[Connection] = []
 
@@ -99,6 +98,8 @@ class SqliteEngine(Engine):
             return self._read(effect)
         except apsw.Error as error:
             raise translated(error, self._path) from error
+        except UnicodeDecodeError as error:  # every text was UTF-8 when it was written
+            raise unreadable(error, self._path) from error
 
     async def atransact(self, effect: Transact) -> Any:
         """Run a body in a transaction on one of the engine's threads."""
@@ -191,7 +192,7 @@ class SqliteEngine(Engine):
 
     # --- schema -------------------------------------------------------------------------------------------
 
-    def setup(self) -> SchemaState:
+    def setup(self, progress: Callable[[SchemaState], None] | None = None) -> SchemaState:
         """Open the file and bring its schema up to date, each migration in a transaction of its own."""
         known = migrations()
         while True:
@@ -201,6 +202,8 @@ class SqliteEngine(Engine):
                     steps = pending(applied, known)
                     if not steps:
                         return SchemaState(applied, known[-1].number)
+                    if progress is not None:
+                        progress(SchemaState(applied, known[-1].number))
                     try:
                         connection.execute("BEGIN IMMEDIATE")
                         # Another process may have been faster.
@@ -228,16 +231,14 @@ class SqliteEngine(Engine):
         with self._writing.turn(self._timeout):
             if self._closed:
                 raise _closed()
-            connection = self._writer or self._open_writer()
             self._patience.deadline = deadline
+            connection = self._writer or self._open_writer()
             _undo(connection)
             yield connection
 
     def _applied(self, connection: Connection) -> int:
-        tables = {name for (name,) in connection.execute(_TABLES).fetchall()}
+        tables = {name for (name,) in connection.execute(TABLES).fetchall()}
         if VERSION_TABLE not in tables:
-            if tables - {"sqlite_sequence", "sqlite_stat1", "sqlite_stat4"}:
-                raise unknown_schema(self._path)
             return 0
         rows = connection.execute(f"SELECT max(number) FROM {VERSION_TABLE}").fetchall()
         return rows[0][0] or 0
