@@ -28,12 +28,12 @@ def main() -> int:
         if options.quick:
             found.notes.append("--quick only shows that everything runs; its figures mean nothing")
         found.show_machine(console)
+        if options.json:
+            stack.callback(found.save, options.json)  # what was found until Ctrl-C, too
         for part in options.parts:
             for engine in options.engines:
                 _part(part, engine, options, console, found, folder, server)
         found.show_targets(console)
-        if options.json:
-            found.save(options.json)
     return int(options.strict and any(not target.met for target in found.targets))
 
 

@@ -25,6 +25,8 @@ def main() -> int:
         if options.quick:
             found.notes.append("--quick only shows that everything runs; its figures mean nothing")
         found.show_machine(console)
+        if options.json:
+            stack.callback(found.save, options.json)  # what was found until Ctrl-C, too
         suite = Suite(options, console, found, folder, server)
         if "operations" in options.parts:
             for size in options.sizes:
@@ -38,8 +40,6 @@ def main() -> int:
             for engine in options.engines:
                 suite.million(engine)
         found.show_targets(console)
-        if options.json:
-            found.save(options.json)
     return int(options.strict and any(not target.met for target in found.targets))
 
 
