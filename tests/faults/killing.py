@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from typing import Any
 
+import apsw
 import psycopg
 
 from memoranda import MemoryStore, open_store
@@ -172,4 +173,8 @@ def random_kills(url: str, kills: int, *, longest: float = 0.25, seed: int = 0, 
         assert verification.ok, verification.problems
         # A dead writer's lock is nobody's.
         store.write(("after",), "/alive.md", "yes")
+    if url.startswith("sqlite"):
+        connection = apsw.Connection(url.removeprefix("sqlite:///"))
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        connection.close()
     return counts

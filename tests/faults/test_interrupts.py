@@ -80,7 +80,7 @@ def test_ctrl_c_at_random_moments(store_url: str, open_here: Opening) -> None:
         for _ in range(150):
             with suppress(KeyboardInterrupt):
                 signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.000_1, 0.006))
-                while True:
+                for _ in range(100):  # an interrupt in a destructor is swallowed by Python
                     store.append(("ann",), "/log.md", f"{done + 1}")
                     done += 1
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -93,10 +93,8 @@ def test_ctrl_c_at_random_moments(store_url: str, open_here: Opening) -> None:
     item = store.get(("ann",), "/log.md")
     assert item is not None
     landed = item.value["content"].split("\n")
-    # An interrupted append may have landed, then the next one repeats its number; none is missing.
-    assert sorted({int(line) for line in landed[:-1]}) == list(range(1, done + 1)) or set(map(int, landed[:-1])) >= set(
-        range(1, done + 1)
-    )
+    # An interrupted append may have landed, and the next one then repeats its number; none is missing.
+    assert set(map(int, landed[:-1])) >= set(range(1, done + 1))
     assert len(store.history(("ann",), "/log.md", limit=100_000)) == len(landed)
     assert store.verify().ok
 

@@ -10,10 +10,11 @@ from typing import Any, LiteralString, cast
 
 import psycopg
 from psycopg import errors as pg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg_pool import PoolClosed, PoolTimeout
 
-from memoranda.errors import SchemaError, StoreClosedError, StoreError, StoreUnavailableError
+from memoranda.errors import SchemaError, StoreClosedError, StoreError, StoreUnavailableError, StoreUrlError
 from memoranda.store.effects import Transact
 from memoranda.store.engines.base import Engine, SchemaState
 from memoranda.store.engines.postgres.errors import RETRYABLE, lost_connection, overtaken, translated
@@ -72,10 +73,25 @@ class PostgresEngine(Engine):
         self._url = url
         self._timeout = timeout
         self._place = redacted(url)
+        self._check_url(url)
         self._pools = Pools(url, timeout=timeout)
         self._statements = Statements(POSTGRES)
         self._contended_until = 0.0
         self._closed = False
+
+    def _check_url(self, url: str) -> None:
+        try:
+            ports = str(conninfo_to_dict(url).get("port", ""))
+            if all(part.isdigit() or not part for part in ports.split(",")):
+                return
+            detail = f"the port {ports!r} is no number"
+        except psycopg.ProgrammingError as error:
+            # The driver quotes the URL, password and all.
+            detail = str(error).replace(url, self._place).strip().rstrip(".")
+        raise StoreUrlError(
+            f"{self._place} is no PostgreSQL URL: {detail}.",
+            "Write postgresql://user:password@host:5432/database, with anything unusual percent-encoded.",
+        )
 
     # --- transactions -------------------------------------------------------------------------------------
 

@@ -20,6 +20,12 @@ AsyncPool: TypeAlias = AsyncConnectionPool[AsyncConnection]
 SCHEMA = "memoranda"
 
 
+def session_options(timeout: float) -> str:
+    """The settings of every session, which waits for locks at most `timeout` seconds."""
+    # 0 would mean for ever.
+    return f"-c lock_timeout={max(1, int(timeout * 1000))} -c search_path={SCHEMA}"
+
+
 class Pools:
     """Opens pools as they are needed and closes them together.
 
@@ -79,6 +85,13 @@ class Pools:
         await pool.open()
         return pool
 
+    def renew(self) -> None:
+        """Give up the pool for blocking callers: after Ctrl-C inside it, it may count a connection that is lost."""
+        with self._guard:
+            pool, self._pool = self._pool, None
+        if pool is not None and self._pid == os.getpid():
+            pool.close(timeout=0)
+
     def close(self) -> None:
         """Close what can be closed from here: pools of other event loops are dropped with their connections."""
         with self._guard:
@@ -97,12 +110,11 @@ class Pools:
         await asyncio.to_thread(self.close)
 
     def _settings(self) -> dict[str, Any]:
-        milliseconds = int(self._timeout * 1000)
         return {
             "autocommit": True,
             "connect_timeout": max(2, int(self._timeout)),
             "application_name": "memoranda",
-            "options": f"-c lock_timeout={milliseconds} -c search_path={SCHEMA}",
+            "options": session_options(self._timeout),
         }
 
     def _forget_parent(self) -> None:

@@ -12,8 +12,10 @@ import apsw
 
 from memoranda.errors import StoreCorruptError, StoreUnavailableError
 from memoranda.store.engines.sqlite.errors import translated
+from memoranda.store.migrations import VERSION_TABLE, unknown_schema
 
 MINIMUM = (3, 40)
+TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table'"
 _MEMORY = ":memory:"
 _SOON = 20
 
@@ -59,15 +61,16 @@ def connect(path: str, patience: Patience, *, read_only: bool = False) -> Connec
             f"apsw brings SQLite {apsw.sqlite_lib_version()}, which is too old.",
             "Upgrade with `pip install -U apsw`.",
         )
-    if path != _MEMORY and not Path(path).parent.is_dir():
-        raise StoreUnavailableError(f"The folder {Path(path).parent} does not exist.", "Create it first.")
-    if path != _MEMORY and Path(path).is_dir():
-        raise StoreUnavailableError(f"{path} is a folder.", "Name a file in it.")
+    if path != _MEMORY:
+        _check_place(path)
     try:
         opened = apsw.Connection(path)
         opened.set_busy_handler(patience)
         connection = cast("Connection", opened)
-        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        if not read_only:
+            # Before anything is changed: the journal mode is kept in the file.
+            _refuse_foreign(connection, path)
+        _use_log(connection, patience)
         # NORMAL: a commit survives the death of the process; after a loss of power the last ones may be missing,
         # never half there.
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -81,6 +84,41 @@ def connect(path: str, patience: Patience, *, read_only: bool = False) -> Connec
     except UnicodeDecodeError as error:
         raise StoreCorruptError(f"{path} is no SQLite database.", "Choose another file.") from error
     return connection
+
+
+def _check_place(path: str) -> None:
+    """Refuse a path where no file can be, before SQLite makes one or says no more than that it cannot."""
+    if "\0" in path:
+        raise StoreUnavailableError(f"{path!r} holds a NUL character.", "Choose another name.")
+    try:
+        is_folder, has_folder = Path(path).is_dir(), Path(path).parent.is_dir()
+    except OSError as error:
+        raise StoreUnavailableError(
+            f"{path} cannot be opened: {error.strerror}.", "Choose a file that this process may reach."
+        ) from error
+    if is_folder:
+        raise StoreUnavailableError(f"{path} is a folder.", "Name a file in it.")
+    if not has_folder:
+        raise StoreUnavailableError(f"The folder {Path(path).parent} does not exist.", "Create it first.")
+
+
+def _use_log(connection: Connection, patience: Patience) -> None:
+    """Switch to the write-ahead log. Of two that do so at once SQLite refuses one without asking its busy handler."""
+    tries = 0
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            return
+        except apsw.BusyError:
+            if not patience(tries):
+                raise
+            tries += 1
+
+
+def _refuse_foreign(connection: Connection, path: str) -> None:
+    tables = {name for (name,) in connection.execute(TABLES).fetchall()}
+    if tables - {"sqlite_sequence", "sqlite_stat1", "sqlite_stat4"} and VERSION_TABLE not in tables:
+        raise unknown_schema(path)
 
 
 class Patience:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import apsw
 
 from memoranda.errors import (
+    SchemaError,
     StoreBusyError,
     StoreCorruptError,
     StoreError,
@@ -48,6 +49,10 @@ def translated(error: apsw.Error, place: str) -> StoreError:
                 f"{place} cannot be opened: {detail}.",
                 "Check that the folder exists and that this process may use it.",
             )
+        case apsw.SQLError() if detail.startswith(("no such table", "no such column")):
+            return SchemaError(
+                f"{place} does not have the expected schema: {detail}.", "Run `memoranda migrate` on it."
+            )
         case apsw.IOError():
             return StoreUnavailableError(
                 f"Reading or writing {place} failed: {detail}.", "Check the disk; nothing was half written."
@@ -56,3 +61,11 @@ def translated(error: apsw.Error, place: str) -> StoreError:
             return StoreError(
                 f"SQLite refused a statement on {place}: {detail}.", "Please report this with its traceback."
             )
+
+
+def unreadable(error: UnicodeDecodeError, place: str) -> StoreCorruptError:
+    """The named error for a text in the database that is none any more."""
+    return StoreCorruptError(
+        f"{place} is damaged: a text in it is no UTF-8 at byte {error.start}.",
+        "Run `memoranda verify` to see what else is, and restore a backup.",
+    )
