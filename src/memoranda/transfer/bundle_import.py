@@ -12,8 +12,9 @@ import orjson
 from memoranda.store.changes import Namespace
 from memoranda.store.keys import checked_key
 from memoranda.store.namespaces import decode_namespace, encode_writable
-from memoranda.store.operations.bundle import Load, Presence, Span, WholeItem, load, presence
+from memoranda.store.operations.bundle import Load, Presence, Span, load, presence
 from memoranda.store.operations.digests import EMPTY, replace_in_sum
+from memoranda.store.operations.whole_items import WholeItem
 from memoranda.store.store import MemoryStore
 from memoranda.transfer.bundle_lines import damaged, no_bundle, read_lines, truncated
 from memoranda.transfer.bundle_records import (

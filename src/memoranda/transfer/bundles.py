@@ -11,8 +11,9 @@ from typing import BinaryIO, Literal, cast
 from memoranda.errors import MemorandaError
 from memoranda.store.changes import Namespace
 from memoranda.store.namespaces import decode_namespace
-from memoranda.store.operations.bundle import WholeItem, count, dump
+from memoranda.store.operations.bundle import count, dump
 from memoranda.store.operations.digests import EMPTY, replace_in_sum
+from memoranda.store.operations.whole_items import WholeItem
 from memoranda.store.store import MemoryStore
 from memoranda.transfer.bundle_import import BundleImport
 from memoranda.transfer.bundle_lines import LineWriter, no_bundle, read_lines

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from memoranda.store.changes import Namespace
 from memoranda.store.namespaces import decode_namespace
-from memoranda.store.operations.bundle import WholeItem, count, dump
+from memoranda.store.operations.bundle import count, dump
+from memoranda.store.operations.whole_items import WholeItem
 from memoranda.store.store import MemoryStore
 from memoranda.store.values import Kind
 from memoranda.transfer.errors import TargetError

@@ -11,8 +11,9 @@ from memoranda.errors import InvalidValueError, MemorandaError
 from memoranda.store.changes import Author, ChangeSet, Namespace, Write
 from memoranda.store.keys import checked_key
 from memoranda.store.namespaces import decode_namespace, encode_writable
-from memoranda.store.operations.bundle import Load, Presence, Span, WholeItem, first_revision, load, presence
+from memoranda.store.operations.bundle import Load, Presence, Span, load, presence
 from memoranda.store.operations.commit import checked_author, commit
+from memoranda.store.operations.whole_items import WholeItem, first_revision
 from memoranda.store.store import MemoryStore
 from memoranda.store.values import encode_value
 from memoranda.transfer.errors import KeyCollisionError

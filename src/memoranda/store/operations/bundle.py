@@ -7,11 +7,10 @@ global feed, and positions, which keep the order that they had within their name
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from memoranda.errors import StoreCorruptError
 from memoranda.store.changes import Author, Namespace
@@ -19,15 +18,8 @@ from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, tra
 from memoranda.store.keys import folder_of
 from memoranda.store.namespaces import decode_namespace, prefix_range
 from memoranda.store.operations.context import Context
-from memoranda.store.operations.digests import (
-    EMPTY,
-    SALT_BYTES,
-    content_digest,
-    first_link,
-    next_link,
-    replace_in_sum,
-)
-from memoranda.store.operations.verify import _item as _problem  # pyright: ignore[reportPrivateUsage]
+from memoranda.store.operations.digests import EMPTY, content_digest, replace_in_sum
+from memoranda.store.operations.whole_items import WholeItem, WholeRevision
 from memoranda.store.operations.workspace import Scope, Workspace
 from memoranda.store.values import Kind, Stored
 
@@ -35,86 +27,6 @@ _PAGE = 500
 _GROUP_ITEMS = 100
 _GROUP_BYTES = 4_000_000
 _NUMBER_BITS = 32
-
-
-class WholeRevision(NamedTuple):
-    """One row of an item's history, in the order of `full_revisions`."""
-
-    revision: int
-    position: int
-    operation: str
-    at: int
-    actor: str | None
-    thread_id: str | None
-    run_id: str | None
-    tool_call_id: str | None
-    reason: str | None
-    origin: str | None
-    size: int
-    salt: bytes
-    content_digest: bytes
-    digest: bytes
-    previous_kind: int | None = None
-    previous_meta: bytes | None = None
-    delta_kind: int | None = None
-    delta: bytes | None = None
-
-    @property
-    def header(self) -> tuple[Any, ...]:
-        """What its digest covers beside the content."""
-        return (self.revision, *self[2:11])
-
-
-@dataclass(frozen=True, slots=True)
-class WholeItem:
-    """An item with its history, oldest revision first; `stored` is None for a deleted one."""
-
-    labels: str
-    key: str
-    stored: Stored | None
-    created_at: int
-    updated_at: int
-    expires_at: int | None
-    ttl: float | None
-    revisions: tuple[WholeRevision, ...] = ()
-
-    @property
-    def digest(self) -> bytes:
-        """The head of its chain."""
-        return self.revisions[-1].digest
-
-    @property
-    def weight(self) -> int:
-        """Bytes of its content and of all that came before."""
-        return self.size + sum(len(entry.delta) for entry in self.revisions if entry.delta is not None)
-
-    @property
-    def size(self) -> int:
-        """Bytes of its content."""
-        return len(self.stored.body) if self.stored is not None else 0
-
-    def problem(self) -> str | None:
-        """Rebuild every revision and check the chain; returns what does not hold."""
-        if not self.revisions:
-            return "it has no history."
-        kind, meta, body = self.stored or (Kind.JSON, b"", b"")
-        times = (self.created_at, self.updated_at, self.expires_at, self.ttl)
-        live, head = int(self.stored is not None), self.revisions[-1]
-        return _problem(
-            self.labels,
-            (0, self.key, head.revision, kind, live, *times, head.digest, meta, body),
-            list(self.revisions),
-        )
-
-    def placed(self, labels: str, key: str, origins: Callable[[str | None], str | None]) -> WholeItem:
-        """The same item under another namespace, key and origins, with its chain made anew."""
-        link = first_link(labels, key)
-        chain: list[WholeRevision] = []
-        for entry in self.revisions:
-            moved = entry._replace(origin=origins(entry.origin))
-            link = next_link(link, moved.header, moved.content_digest)
-            chain.append(moved._replace(digest=link))
-        return replace(self, labels=labels, key=key, revisions=tuple(chain))
 
 
 class Presence(NamedTuple):
@@ -179,15 +91,6 @@ class Loaded:
     landed: list[WholeItem] = field(default_factory=list[WholeItem])
     clashes: list[WholeItem] = field(default_factory=list[WholeItem])
     offsets: dict[str, int] = field(default_factory=dict[str, int])
-
-
-def first_revision(labels: str, key: str, stored: Stored, at: int, author: Author) -> WholeRevision:
-    """The revision of an item that was written once, at a time and place that are known."""
-    salt = os.urandom(SALT_BYTES)
-    content = content_digest(salt, stored)
-    who = (author.actor, author.thread_id, author.run_id, author.tool_call_id, author.reason)
-    entry = WholeRevision(1, 1, "write", at, *who, None, len(stored.body), salt, content, b"")
-    return entry._replace(digest=next_link(first_link(labels, key), entry.header, content))
 
 
 def count(context: Context, prefix: Namespace, *, deleted: bool) -> Operation[int]:
