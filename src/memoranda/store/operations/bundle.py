@@ -263,11 +263,6 @@ def _load(context: Context, loads: Sequence[Load], spans: Mapping[str, Span]) ->
     for item, span in fresh:
         rows += _rows(work.scopes[item.labels], item, result.offsets.get(span))
         result.landed.append(item)
-    for scope in work.scopes.values():
-        # The position tells writers that hold no lock that a namespace has changed, so it moves with every load, also
-        # with one whose places were reserved before.
-        if scope.changed and scope.position == scope.loaded_position:
-            scope.position += 1
     yield Batch(work.statements() + rows, last=True)
     return result
 

@@ -76,7 +76,7 @@ def _namespace(
         if page:
             histories = yield Batch([Sql("full_revisions", {"item_id": row[0]}) for row in page])
             for row, history in zip(page, histories, strict=True):
-                problem = _item(labels, row, history)
+                problem = check_item(labels, row, history)
                 if problem is not None:
                     problems.append(f"{row[1]} in {namespace}: {problem}")
                 total = replace_in_sum(total, None, row[9])
@@ -97,8 +97,17 @@ def _namespace(
     return NamespaceDigest(namespace, digest.hex(), items, revisions), problems
 
 
-def _item(labels: str, row: Row, history: list[Row]) -> str | None:
-    """Check one item; returns what is wrong with it."""
+def check_item(labels: str, row: Row, history: list[Row]) -> str | None:
+    """Check one item.
+
+    Args:
+        labels: Its namespace, as stored.
+        row: Its row, as `items_of_namespace` gives it.
+        history: All its revisions, as `full_revisions` gives them.
+
+    Returns:
+        What is wrong with it; None if nothing is.
+    """
     _, key, revision, kind, live, _, _, _, _, digest, meta, body = row
     if [entry[0] for entry in history] != list(range(1, revision + 1)):
         return f"its history does not run from 1 to {revision}."

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from memoranda.store.changes import Author
 from memoranda.store.operations.digests import SALT_BYTES, content_digest, first_link, next_link
-from memoranda.store.operations.verify import _item as _problem  # pyright: ignore[reportPrivateUsage]
+from memoranda.store.operations.verify import check_item
 from memoranda.store.values import Kind, Stored
 
 
@@ -76,7 +76,7 @@ class WholeItem:
         kind, meta, body = self.stored or (Kind.JSON, b"", b"")
         times = (self.created_at, self.updated_at, self.expires_at, self.ttl)
         live, head = int(self.stored is not None), self.revisions[-1]
-        return _problem(
+        return check_item(
             self.labels,
             (0, self.key, head.revision, kind, live, *times, head.digest, meta, body),
             list(self.revisions),

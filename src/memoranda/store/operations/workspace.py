@@ -45,6 +45,7 @@ class Scope:
     live: int
     digest: bytes
     loaded_position: int
+    loaded_digest: bytes
     changed: bool = False
 
 
@@ -73,6 +74,11 @@ class ItemState:
     def text(self) -> str | None:
         """The current text, None where there is none to show."""
         return self.stored.text if self.stored is not None else None
+
+
+def _scope(labels: str, row: Row) -> Scope:
+    namespace_id, position, items, live, digest = row
+    return Scope(labels, namespace_id, position, items, live, digest, position, digest)
 
 
 class Workspace:
@@ -111,7 +117,7 @@ class Workspace:
             rows = yield Batch([self._lock(labels) for labels in scopes] + [self._select(*pair) for pair in wanted])
         for labels, found in zip(scopes, rows, strict=False):
             if found:
-                self.scopes[labels] = Scope(labels, *found[0], loaded_position=found[0][1])
+                self.scopes[labels] = _scope(labels, found[0])
         for (labels, key), found in zip(wanted, rows[len(scopes) :], strict=True):
             self._items[labels, key] = self._load(labels, key, found[0] if found else None)
 
@@ -262,7 +268,8 @@ class Workspace:
             "update_namespace",
             {
                 "id": scope.id,
-                "expected": scope.loaded_position,
+                "expected_position": scope.loaded_position,
+                "expected_digest": scope.loaded_digest,
                 "position": scope.position,
                 "items": scope.items,
                 "live": scope.live,

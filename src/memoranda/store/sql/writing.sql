@@ -11,10 +11,12 @@ VALUES (:tenant, :labels, 0, 0, 0, :digest)
 ON CONFLICT (tenant, labels) DO NOTHING;
 
 -- name: update_namespace
--- Compare and swap: a position that is not the one read becomes NULL, which the column refuses. Under a lock it always
--- is; an optimistic writer is told that way that another came first, whatever else its statement did is undone.
+-- Compare and swap: a namespace that is not as it was read gets no position, which the column refuses. Under a lock it
+-- always is; an optimistic writer is told that way that another came first, and all that its statement did is undone.
+-- The digest notices what moves no position: an item that was forgotten.
 UPDATE namespaces
-SET position = CASE position WHEN :expected THEN :position END, items = :items, live = :live, digest = :digest
+SET position = CASE WHEN position = :expected_position AND digest = :expected_digest THEN :position END,
+    items = :items, live = :live, digest = :digest
 WHERE id = :id;
 
 -- name: item_to_change
