@@ -5,8 +5,8 @@
 
 Each round starts a process that writes, appends, edits, moves and deletes, and commits change sets over two
 namespaces, acknowledging each over a pipe once it has returned. It is killed at a random moment, every tenth time
-while it opens the store. Then the store has to hold every acknowledged revision, and the change under way as a whole or not
-at all; `verify` has to be clean, and another writer has to get through.
+while it opens the store. Then the store has to hold every acknowledged revision, and the change under way as a whole
+or not at all; `verify` has to be clean, and another writer has to get through.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import Progress
-
 from tests.faults.killing import random_kills
 from tests.support.postgres import create_database, drop_database, running_server
 

@@ -69,6 +69,13 @@ class Engine(ABC):
         """Perform an operation, blocking."""
         try:
             effect = next(operation)
+        except StopIteration as stop:
+            return cast("T", stop.value)
+        return self.resume(operation, effect)
+
+    def resume(self, operation: Operation[T], effect: Effect) -> T:
+        """Perform an operation from an effect on that it has yielded already, blocking."""
+        try:
             while True:
                 try:
                     result = self._perform(effect)

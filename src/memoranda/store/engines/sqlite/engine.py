@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, cast
 
 import apsw
 
 from memoranda.errors import StoreClosedError
-from memoranda.store.effects import Body, Operation, Rows, Transact
+from memoranda.store.effects import Body, Effect, Operation, Rows, Transact
 from memoranda.store.engines.base import Engine, SchemaState, T
 from memoranda.store.engines.sqlite.connection import TABLES, Connection, Patience, connect
 from memoranda.store.engines.sqlite.errors import translated, unreadable
@@ -81,7 +81,7 @@ class SqliteEngine(Engine):
         self._idle: SimpleQueue[Connection] = SimpleQueue()
         # A reader that is lost, because Ctrl-C struck between two lines, leaves this by itself.
         self._open_readers: weakref.WeakSet[Connection] = weakref.WeakSet()
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads: dict[bool, ThreadPoolExecutor] = {}
         self._starting = threading.Lock()
 
     # --- transactions -------------------------------------------------------------------------------------
@@ -103,16 +103,23 @@ class SqliteEngine(Engine):
 
     async def atransact(self, effect: Transact) -> Any:
         """Run a body in a transaction on one of the engine's threads."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool(), self.transact, effect)
+        return await asyncio.get_running_loop().run_in_executor(self._pool(effect), self.transact, effect)
 
     async def arun(self, operation: Operation[T]) -> T:
         """Perform a whole operation on one of the engine's threads."""
         if self._closed:
             raise _closed()
+        # Its first effect tells which threads it belongs on.
+        try:
+            effect = next(operation)
+        except StopIteration as stop:
+            return cast("T", stop.value)
         # The thread sees the caller's context: who acts is a context variable.
         context = copy_context()
         try:
-            work = asyncio.get_running_loop().run_in_executor(self._pool(), lambda: context.run(self.run, operation))
+            work = asyncio.get_running_loop().run_in_executor(
+                self._pool(effect), lambda: context.run(self.resume, operation, effect)
+            )
         except RuntimeError as error:  # the threads are gone: another thread has just closed the store
             raise _closed() from error
         return await work
@@ -184,11 +191,15 @@ class SqliteEngine(Engine):
         self._writer = connect(self._path, self._patience)
         return self._writer
 
-    def _pool(self) -> ThreadPoolExecutor:
+    def _pool(self, effect: Effect) -> ThreadPoolExecutor:
+        """The threads for an operation. Writers have their own: they may all have to wait, readers never."""
+        writes = isinstance(effect, Transact) and effect.mode == "write"
         with self._starting:
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="memoranda-sqlite")
-            return self._threads
+            pool = self._threads.get(writes)
+            if pool is None:
+                name = f"memoranda-sqlite-{'write' if writes else 'read'}"
+                pool = self._threads[writes] = ThreadPoolExecutor(_THREADS, thread_name_prefix=name)
+            return pool
 
     # --- schema -------------------------------------------------------------------------------------------
 
@@ -264,8 +275,8 @@ class SqliteEngine(Engine):
         if self._closed:
             return
         self._closed = True
-        if self._threads is not None:
-            self._threads.shutdown(wait=True)
+        for pool in list(self._threads.values()):
+            pool.shutdown(wait=True)
         with self._writing.turn(self._timeout):
             self._close_readers()
             if self._writer is not None:
