@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ import apsw
 import psycopg
 import pytest
 
-from memoranda import MemoryStore, open_store
+from memoranda import FeedChange, MemoryStore, open_store
 from tests.support.postgres import create_database, drop_database
 
 Namespace = tuple[str, ...]
@@ -94,6 +95,20 @@ def clocked(shared: MemoryStore, clock: Clock) -> Callable[..., MemoryStore]:
         return MemoryStore(shared.engine, context, url=shared.url)
 
     return opening
+
+
+def settled(store: MemoryStore) -> list[FeedChange]:
+    """The whole feed, once it has caught up.
+
+    On PostgreSQL it waits for every transaction that runs anywhere on the server, autovacuum's and those of tests
+    beside this one too.
+    """
+    deadline = time.monotonic() + 20
+    while True:
+        changes = store.changes(limit=1_000_000)
+        if len(changes) == store.stats().revisions or time.monotonic() > deadline:
+            return changes
+        time.sleep(0.01)
 
 
 def run_sql(url: str, statement: str, *params: Any) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from memoranda import MemoryStore, open_store
+from tests.store.conftest import settled
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
@@ -57,7 +58,7 @@ def test_children_and_parent_write_at_once(store_url: str) -> None:
         lines = store.get(("a",), "/log.md").value["content"].split("\n")
         assert sorted(lines) == sorted(f"{name}-{step}" for name in ("one", "two", "parent") for step in range(10))
         assert store.verify().ok
-        assert len({change.token for change in store.changes()}) == 61
+        assert len({change.token for change in settled(store)}) == 61
 
 
 def test_a_child_uses_the_async_face(store_url: str) -> None:

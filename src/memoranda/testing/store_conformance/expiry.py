@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, cast
 
 from langgraph.store.base import BaseStore, PutOp, TTLConfig
@@ -34,7 +33,7 @@ class ExpiryChecks(Checks):
         store.put((*at, "never"), "key", {"n": 3}, ttl=None)
         store.batch([PutOp((*at, "batch"), "key", {"n": 4}, ttl=minutes)])
         expect(len(store.search(at)), 4, "The number of items before")
-        await asyncio.sleep(self.short_ttl * 1.3)
+        await self.pause(self.short_ttl * 1.3)
         expect(store.get((*at, "short"), "key"), None, "The expired item")
         expect(sorted(item.value["n"] for item in store.search(at)), [2, 3], "The items left")
         listed = [tuple(namespace)[1:] for namespace in store.list_namespaces(prefix=at)]
@@ -46,7 +45,7 @@ class ExpiryChecks(Checks):
         store.put(at, "default", {"n": 1})
         store.put(at, "never", {"n": 2}, ttl=None)
         store.put(at, "long", {"n": 3}, ttl=60)
-        await asyncio.sleep(self.short_ttl * 1.3)
+        await self.pause(self.short_ttl * 1.3)
         expect(sorted(item.key for item in store.search(at)), ["long", "never"], "The items left")
 
     @check(needs="ttl", ttl=_renewed)
@@ -56,7 +55,7 @@ class ExpiryChecks(Checks):
         store.put(at, "alone", {"n": 1})
         store.put((*at, "searched"), "search", {"n": 1})
         for _ in range(3):
-            await asyncio.sleep(self.short_ttl * 0.5)
+            await self.pause(self.short_ttl * 0.5)
             store.get(at, "get")
             store.search((*at, "searched"))
         expect(store.get(at, "get") is not None, True, "The item that was read is still there")
@@ -69,7 +68,7 @@ class ExpiryChecks(Checks):
         for key in ("renewed", "read"):
             store.put(at, key, {"n": 1})
         for _ in range(3):
-            await asyncio.sleep(self.short_ttl * 0.5)
+            await self.pause(self.short_ttl * 0.5)
             store.get(at, "renewed", refresh_ttl=True)
             store.get(at, "read")
         found = [key for key in ("renewed", "read") if store.get(at, key) is not None]
@@ -80,7 +79,7 @@ class ExpiryChecks(Checks):
         """`refresh_ttl=False` reads without restarting the time."""
         store.put(at, "key", {"n": 1})
         for _ in range(3):
-            await asyncio.sleep(self.short_ttl * 0.45)
+            await self.pause(self.short_ttl * 0.45)
             store.get(at, "key", refresh_ttl=False)
             store.search(at, refresh_ttl=False)
         expect(store.get(at, "key", refresh_ttl=False), None, "The expired item")
@@ -91,10 +90,10 @@ class ExpiryChecks(Checks):
         minutes = self.short_ttl / 60
         for key in ("renewed", "lifted", "left"):
             store.put(at, key, {"n": 1}, ttl=minutes)
-        await asyncio.sleep(self.short_ttl * 0.6)
+        await self.pause(self.short_ttl * 0.6)
         store.put(at, "renewed", {"n": 2}, ttl=minutes)
         store.put(at, "lifted", {"n": 2})
-        await asyncio.sleep(self.short_ttl * 0.6)
+        await self.pause(self.short_ttl * 0.6)
         expect(sorted(item.key for item in store.search(at)), ["lifted", "renewed"], "The items left")
 
     @check(needs="ttl", ttl=_explicit)
@@ -102,7 +101,7 @@ class ExpiryChecks(Checks):
         """A key that expired can be put again and is then a new item, swept or not."""
         store.put(at, "key", {"n": 1}, ttl=self.short_ttl / 60)
         first = store.get(at, "key")
-        await asyncio.sleep(self.short_ttl * 1.3)
+        await self.pause(self.short_ttl * 1.3)
         store.put(at, "key", {"n": 2})
         second = store.get(at, "key")
         assert first is not None and second is not None
@@ -119,6 +118,6 @@ class ExpiryChecks(Checks):
             store.put(at, f"key-{n}", {"n": n}, ttl=self.short_ttl / 60)
         store.put(at, "kept", {"n": 9})
         # A database's own clock may count whole seconds.
-        await asyncio.sleep(self.short_ttl * 1.1 + 1)
+        await self.pause(self.short_ttl * 1.1 + 1)
         expect(sweep() >= 5, True, "At least five items were swept")
         expect([item.key for item in store.search(at)], ["kept"], "The items left")
