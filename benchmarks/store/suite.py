@@ -63,7 +63,7 @@ class Suite:
                 measured = self._race(where, entries, size, progress)
         title = f"{engine}, {size:,} files of 2 KB in 50 folders"
         if not peers and not options.no_peers:
-            title += f" (peers are left out above {options.peer_limit:,} files: --peer-limit)"
+            title += f" (no peers above --peer-limit {options.peer_limit:,})"
         self._found.results[f"{engine}/{size}"] = measured
         names = [entry.contender.name for entry in entries]
         self._console.print(report.comparison(title, measured, names))

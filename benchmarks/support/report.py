@@ -96,7 +96,9 @@ def comparison(
     table = Table(
         title=title,
         title_justify="left",
-        caption="ms: p50 · p95 (once: it took so long that it was called once); "
+        caption="ms: p50 · p95"
+        if len(contenders) == 1
+        else "ms: p50 · p95 (once: it took so long that it was called once); "
         "in brackets the first column's p50 / this one's (below 1: the first is faster)",
         caption_justify="left",
     )
