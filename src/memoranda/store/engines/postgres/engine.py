@@ -48,6 +48,9 @@ POSTGRES = Dialect(
         "for_update": "FOR UPDATE",
         "find_text": "strpos",
         "find_bytes": 'pg_catalog."position"',
+        # Lateral and limited, or the planner sorts all items of all namespaces for the first few.
+        "join_items": "CROSS JOIN LATERAL (SELECT i.* FROM items i WHERE",
+        "end_of_join": "ORDER BY i.id LIMIT :limit + :offset) i",
     },
     pyformat=True,
 )
@@ -113,8 +116,7 @@ class PostgresEngine(Engine):
         attempt = self._attempt(effect)
         while True:
             try:
-                pool = await self._pools.awaiting()
-                async with pool.connection() as connection:
+                async with self._pools.awaiting().connection() as connection:
                     return await self._adrive(connection, effect, attempt)
             except (*FAILURES, Repeat) as error:
                 await asyncio.sleep(self._pause(attempt, error))

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import warnings
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from psycopg.types.numeric import Int8BinaryDumper
-from psycopg_pool import AsyncConnectionPool, ConnectionPool
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 AsyncConnection: TypeAlias = psycopg.AsyncConnection[tuple[Any, ...]]
 Pool: TypeAlias = ConnectionPool[Connection]
-AsyncPool: TypeAlias = AsyncConnectionPool[AsyncConnection]
 
 SCHEMA = "memoranda"
 
@@ -42,7 +43,7 @@ class Pools:
         self._guard = threading.Lock()
         self._pid = os.getpid()
         self._pool: Pool | None = None
-        self._loops: dict[asyncio.AbstractEventLoop, AsyncPool] = {}
+        self._loops: dict[asyncio.AbstractEventLoop, LoopPool] = {}
 
     def blocking(self) -> Pool:
         """The pool for blocking callers."""
@@ -64,7 +65,7 @@ class Pools:
                 )
             return self._pool
 
-    async def awaiting(self) -> AsyncPool:
+    def awaiting(self) -> LoopPool:
         """The pool of the running event loop."""
         loop = asyncio.get_running_loop()
         with self._guard:
@@ -72,18 +73,8 @@ class Pools:
             self._drop_dead_loops()
             pool = self._loops.get(loop)
             if pool is None:
-                pool = self._loops[loop] = AsyncConnectionPool(
-                    self._url,
-                    kwargs=self._settings(),
-                    min_size=0,
-                    max_size=self._size,
-                    timeout=self._timeout,
-                    configure=_aconfigure,
-                    open=False,
-                    name="memoranda",
-                )
-        await pool.open()
-        return pool
+                pool = self._loops[loop] = LoopPool(self._url, self._settings(), self._timeout, self._size)
+            return pool
 
     def renew(self) -> None:
         """Give up the pool for blocking callers: after Ctrl-C inside it, it may count a connection that is lost."""
@@ -99,14 +90,14 @@ class Pools:
                 self._pool.close(timeout=self._timeout)
             self._pool = None
             for pool in self._loops.values():
-                _drop(pool)
+                pool.drop()
             self._loops.clear()
 
     async def aclose(self) -> None:
         """Close the running loop's pool properly, then the rest."""
         pool = self._loops.pop(asyncio.get_running_loop(), None)
         if pool is not None:
-            await pool.close(timeout=self._timeout)
+            pool.drop()
         await asyncio.to_thread(self.close)
 
     def _settings(self) -> dict[str, Any]:
@@ -126,7 +117,64 @@ class Pools:
 
     def _drop_dead_loops(self) -> None:
         for loop in [loop for loop in self._loops if loop.is_closed()]:
-            _drop(self._loops.pop(loop))
+            self._loops.pop(loop).drop()
+
+
+class LoopPool:
+    """The connections of one event loop.
+
+    It has no tasks of its own (as psycopg's pool has): a loop that ends, as `asyncio.run` does after every call,
+    would have to cancel them, and a task that is cancelled while it connects may miss that and keep the loop for ever.
+
+    Args:
+        url: A libpq URL.
+        settings: Of every connection.
+        timeout: Seconds to wait for a connection.
+        size: The most connections.
+    """
+
+    def __init__(self, url: str, settings: dict[str, Any], timeout: float, size: int) -> None:
+        self._url = url
+        self._settings = settings
+        self._timeout = timeout
+        self._free = asyncio.Semaphore(size)
+        self._idle: list[AsyncConnection] = []
+        self._dropped = False
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncGenerator[AsyncConnection]:
+        """Lend a connection: an idle one, or a new one."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._free.acquire()
+        except TimeoutError:
+            raise PoolTimeout(f"no connection came free within {self._timeout:g} s") from None
+        try:
+            if self._dropped:
+                raise PoolClosed("the pool is closed")
+            connection = self._idle.pop() if self._idle else await self._connect()
+            try:
+                yield connection
+            finally:
+                if self._dropped or connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                    await connection.close()
+                else:
+                    self._idle.append(connection)
+        finally:
+            self._free.release()
+
+    def drop(self) -> None:
+        """Close the idle connections, from any thread, and the others when they come back."""
+        self._dropped = True
+        while self._idle:
+            # Closing an idle connection awaits nothing, so that it needs no event loop.
+            with suppress(StopIteration):
+                self._idle.pop().close().send(None)
+
+    async def _connect(self) -> AsyncConnection:
+        connection = await psycopg.AsyncConnection.connect(self._url, **self._settings)
+        _adapt(connection)
+        return connection
 
 
 def _adapt(connection: Connection | AsyncConnection) -> None:
@@ -136,16 +184,3 @@ def _adapt(connection: Connection | AsyncConnection) -> None:
 
 def _configure(connection: Connection) -> None:
     _adapt(connection)
-
-
-async def _aconfigure(connection: AsyncConnection) -> None:
-    _adapt(connection)
-
-
-def _drop(pool: AsyncPool) -> None:
-    """Close the sockets of a pool whose event loop cannot be asked any more."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        for connection in list(pool._pool):  # pyright: ignore[reportPrivateUsage]
-            connection.pgconn.finish()
-        pool._closed = True  # pyright: ignore[reportPrivateUsage]

@@ -192,6 +192,11 @@ class Steps:
             self._next = next(self._body) if rows is None else self._body.send(rows)
         except StopIteration as stop:
             self._next, self.result = None, stop.value
+        except Exception as error:
+            # What was read without a lock decided to refuse; decide it again under one.
+            if self._attempt.optimistic:
+                raise Repeat from error
+            raise
 
 
 def _query(texts: dict[str, str], statement: Sql) -> Query:

@@ -43,6 +43,8 @@ SQLITE = Dialect(
         "for_update": "",
         "find_text": "instr",
         "find_bytes": "instr",
+        "join_items": "JOIN items i ON",
+        "end_of_join": "",
     },
 )
 
