@@ -128,7 +128,7 @@ def _described(name: str, thing: Any, level: int = 3) -> list[str]:
         signature = re.sub(r"'([A-Z][\w\[\], ]*)'", r"\1", signature)
     except (TypeError, ValueError):
         signature = ""
-    short = re.sub(r"\(self(, /)?(, )?", "(", signature)
+    short = re.sub(r"\((self|context: Context)(, /)?(, )?", "(", signature)
     if inspect.isclass(thing):
         short = short.partition(" -> ")[0]
     call = f"{name.rpartition('.')[2]}{short}"

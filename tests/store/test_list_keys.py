@@ -42,7 +42,7 @@ def in_folder(keys: set[str], folder: str) -> list[str]:
 
 def below(keys: set[str], folder: str) -> list[str]:
     prefix = folder if folder == "/" else folder + "/" if folder else ""
-    return sorted((key for key in keys if key.startswith(prefix)), key=lambda key: (parent(key), key))
+    return sorted((key for key in keys if key.startswith(prefix)), key=lambda key: (key[: key.rfind("/") + 1], key))
 
 
 def listed(store: MemoryStore, ns: Namespace, folder: str, **given: object) -> list[str]:

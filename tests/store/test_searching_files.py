@@ -86,7 +86,7 @@ def test_glob_refuses_to_climb(shared: MemoryStore, ns: Namespace) -> None:
 def grepped(files: dict[str, str], text: str, root: str) -> list[tuple[str, int, str]]:
     """What `grep` should give: the file of that name first, then folder by folder."""
     keys = [root] if root in files else []
-    keys += sorted((key for key in files if under(key, root)), key=lambda key: (key[: key.rfind("/")] or "/", key))
+    keys += sorted((key for key in files if under(key, root)), key=lambda key: (key[: key.rfind("/") + 1], key))
     found: list[tuple[str, int, str]] = []
     for key in keys:
         for number, line in enumerate(files[key].split("\n"), 1):

@@ -78,7 +78,7 @@ TAMPERINGS = {
     "parent": f"UPDATE items SET parent = '/elsewhere' WHERE id = ({ITEM})",
     "size": f"UPDATE items SET size = size + 1 WHERE id = ({ITEM})",
     "updated_at": f"UPDATE items SET updated_at = updated_at + 1 WHERE id = ({ITEM})",
-    "created_at": f"UPDATE items SET created_at = created_at - 1 WHERE id = ({ITEM})",
+    "created_at": f"UPDATE items SET created_at = created_at + 1 WHERE id = ({ITEM})",
 }
 
 

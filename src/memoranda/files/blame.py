@@ -45,7 +45,11 @@ def blame(lines: list[bytes], steps: Iterable[tuple[int, LineSplice | None]]) ->
         older = splice.lines
         before = [-1] * len(older)
         region = origins[start:end]
-        if older and splice.count:
+        # One line for one line is what most edits are, and needs no search for what they share.
+        if len(older) == splice.count == 1:
+            if current[start] == older[0]:
+                before, region = region, before
+        elif older and splice.count:
             for at, older_at, size in matching_blocks(current[start:end], older):
                 before[older_at : older_at + size] = region[at : at + size]
                 region[at : at + size] = [-1] * size

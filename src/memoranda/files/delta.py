@@ -7,6 +7,7 @@ content dictionary), for rewrites in several places. A *full* delta stands on it
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
 # A middle this short is stored as it is, at once: compressing it would save less than it costs.
 _SMALL = 512
 _LEVEL = 3
+# A patch so many times smaller than the lines it stands for is taken at once: compressing those is what costs.
+_CLEARLY = 12
 # No value is larger; a damaged length is refused before anything is allocated.
 _MAX_SIZE = 1 << 30
 _PIECE = 1 << 20
 _FAR = 1 << 24
 _RAW, _ZSTD = 0, 1
+_local = threading.local()
 
 
 class DeltaKind(IntEnum):
@@ -88,13 +92,17 @@ def encode_previous(previous: bytes, current: bytes | None) -> Delta:
     patch = Delta(DeltaKind.PATCH, _patch(previous, current))
     if len(patch.payload) < len(middle) >> 3:
         return patch  # compressing the middle alone would hardly beat this, so it is not tried
-    splice = Delta(DeltaKind.SPLICE, header + _packed(middle))
-    best = patch if len(patch.payload) < len(splice.payload) else splice
-    if 2 * len(middle) > len(previous):
-        # Mostly rewritten. A full delta is read without the newer value, which is worth a few bytes.
+    patch = Delta(DeltaKind.PATCH, _patch(previous, current))
+    if _CLEARLY * len(patch.payload) <= len(middle):
+        return patch
+    # Where nothing is shared, a splice would hold the whole value too, and still need the newer one.
+    alone = Delta(DeltaKind.SPLICE, header + _packed(middle)) if len(middle) < len(previous) else _full(previous)
+    best = patch if len(patch.payload) < len(alone.payload) else alone
+    # Only a value that is mostly new can be smaller alone than beside the one that replaces it.
+    if best.kind != DeltaKind.FULL and 2 * len(middle) > len(previous):
         full = _full(previous)
-        if len(full.payload) <= 1.05 * len(best.payload):
-            return full
+        if len(full.payload) <= len(best.payload):
+            best = full
     return best
 
 
@@ -272,12 +280,20 @@ def _full(value: bytes) -> Delta:
 def _packed(value: bytes) -> bytes:
     """Compress bytes if that makes them smaller; the first byte tells."""
     if len(value) > 64:
-        import zstandard
-
-        packed = zstandard.ZstdCompressor(level=_LEVEL).compress(value)
+        packed = _compressor().compress(value)
         if len(packed) < len(value):
             return b"\1" + packed
     return b"\0" + value
+
+
+def _compressor() -> zstandard.ZstdCompressor:
+    """This thread's compressor; making one costs as much as compressing two kilobytes."""
+    compressor: zstandard.ZstdCompressor | None = getattr(_local, "compressor", None)
+    if compressor is None:
+        import zstandard
+
+        compressor = _local.compressor = zstandard.ZstdCompressor(level=_LEVEL)
+    return compressor
 
 
 def _unpacked(payload: bytes) -> bytes:

@@ -36,9 +36,7 @@ class FileData(TypedDict):
     """When the file was last written (ISO 8601, UTC)."""
 
 
-def create_file_data(
-    content: str | bytes, created_at: str | None = None, encoding: str | None = None
-) -> FileData:
+def create_file_data(content: str | bytes, created_at: str | None = None, encoding: str | None = None) -> FileData:
     r"""Make the value of a new file.
 
     Args:

@@ -83,9 +83,7 @@ def compile_glob(pattern: str, *, dotmatch: bool = False) -> Glob:
         True
     """
     if len(pattern) > _MAX_LENGTH:
-        raise InvalidGlobError(
-            f"The glob pattern has {len(pattern)} characters.", f"Use at most {_MAX_LENGTH}."
-        )
+        raise InvalidGlobError(f"The glob pattern has {len(pattern)} characters.", f"Use at most {_MAX_LENGTH}.")
     if ".." in pattern.replace("\\", "/").split("/"):
         raise InvalidGlobError(
             f"The glob pattern {pattern!r} climbs with '..'.", "Search from a folder further up instead."

@@ -137,9 +137,7 @@ def opcodes(a: Sequence[Line], b: Sequence[Line]) -> list[Opcode]:
     return steps
 
 
-def _common_prefix(
-    a: Sequence[Line], a_low: int, a_high: int, b: Sequence[Line], b_low: int, b_high: int
-) -> int:
+def _common_prefix(a: Sequence[Line], a_low: int, a_high: int, b: Sequence[Line], b_low: int, b_high: int) -> int:
     limit = min(a_high - a_low, b_high - b_low)
     size = 0
     while size < limit and a[a_low + size] == b[b_low + size]:
@@ -147,9 +145,7 @@ def _common_prefix(
     return size
 
 
-def _common_suffix(
-    a: Sequence[Line], a_low: int, a_high: int, b: Sequence[Line], b_low: int, b_high: int
-) -> int:
+def _common_suffix(a: Sequence[Line], a_low: int, a_high: int, b: Sequence[Line], b_low: int, b_high: int) -> int:
     limit = min(a_high - a_low, b_high - b_low)
     size = 0
     while size < limit and a[a_high - 1 - size] == b[b_high - 1 - size]:
@@ -197,9 +193,7 @@ def _once(lines: Sequence[Line], low: int, high: int) -> dict[Line, int]:
     return places
 
 
-def _match_small(
-    a: Sequence[Line], a_low: int, a_high: int, b: Sequence[Line], b_low: int, b_high: int
-) -> list[Match]:
+def _match_small(a: Sequence[Line], a_low: int, a_high: int, b: Sequence[Line], b_low: int, b_high: int) -> list[Match]:
     from difflib import SequenceMatcher
 
     matcher = SequenceMatcher(None, a[a_low:a_high], b[b_low:b_high], autojunk=False)

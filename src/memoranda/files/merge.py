@@ -153,9 +153,7 @@ def _applied(base: Sequence[str], low: int, high: int, hunks: list[_Hunk]) -> li
 _ABSENT = object()
 
 
-def merge_json(
-    base: Mapping[str, object], theirs: Mapping[str, object], yours: Mapping[str, object]
-) -> MergedJson:
+def merge_json(base: Mapping[str, object], theirs: Mapping[str, object], yours: Mapping[str, object]) -> MergedJson:
     """Merge two changes of one JSON object, member by member and in nested objects too.
 
     Lists and scalars are one value each. A member that one side deleted and the other changed is a conflict.

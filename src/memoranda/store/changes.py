@@ -18,6 +18,7 @@ ConflictReason: TypeAlias = Literal[
     "text_not_unique",
     "not_editable",
     "missing",
+    "occupied",
     "exists",
     "deleted",
     "changed",
@@ -307,6 +308,6 @@ class CommitResult:
             (conflict,) = self.conflicts
             if conflict.reason == "missing":
                 raise ItemNotFoundError(conflict.message, "List the folder to see what there is.")
-            if conflict.reason == "exists":
+            if conflict.reason == "occupied":
                 raise ItemExistsError(conflict.message, "Choose another target, or pass overwrite=True.")
         raise ConflictError(self.conflicts)

@@ -37,7 +37,13 @@ def compile_filter(conditions: Mapping[str, Any]) -> Predicate:
 
 def _check(condition: Any) -> None:
     if isinstance(condition, Mapping):
-        for name, part in cast("Mapping[str, Any]", condition).items():
+        parts = cast("Mapping[str, Any]", condition)
+        operators = [name for name in parts if name.startswith("$")]
+        if operators and len(operators) < len(parts):
+            raise InvalidValueError(
+                f"The filter {dict(parts)!r} mixes operators and fields.", "Compare a field, or name fields within it."
+            )
+        for name, part in parts.items():
             if name.startswith("$"):
                 if name not in _OPERATORS:
                     raise InvalidValueError(

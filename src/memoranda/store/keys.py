@@ -8,6 +8,8 @@ from memoranda.files.path import file_path
 MAX_KEY_BYTES = 1_024
 """A key and its folder share an index entry, and PostgreSQL's end at 2,704 bytes."""
 
+_BEHIND_ALL = "\U0010ffff" * (MAX_KEY_BYTES // 4 + 1)
+
 
 def checked_key(key: str) -> str:
     """Return a key as it is, if every engine can keep it exactly.
@@ -49,21 +51,22 @@ def file_key(key: str) -> str:
 
 
 def folder_of(key: str) -> str:
-    """The folder part of a key, `""` for a name that is no path.
+    """The folder part of a key with its slash, `""` for a name that is no path.
+
+    With the slash, folders sort as their entries in a listing do.
 
     Example:
         >>> folder_of("/notes/tea.md"), folder_of("/a.md"), folder_of("profile")
-        ('/notes', '/', '')
+        ('/notes/', '/', '')
     """
-    cut = key.rfind("/")
-    return key[:cut] or "/" if cut >= 0 else ""
+    return key[: key.rfind("/") + 1]
 
 
 def range_end(prefix: str) -> str:
-    """The end of the half-open range of strings below a folder prefix, which ends with a slash.
+    """The end of the half-open range of strings below a folder prefix, which ends with a slash; `""` is below all.
 
     Example:
         >>> range_end("/notes/")
         '/notes0'
     """
-    return prefix[:-1] + "0"
+    return prefix[:-1] + "0" if prefix else _BEHIND_ALL

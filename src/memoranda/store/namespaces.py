@@ -23,6 +23,7 @@ MAX_NAMESPACE_BYTES = 2_000
 
 RESERVED_ROOT = "langgraph"
 
+_BEHIND_ALL = "\U0010ffff" * (MAX_NAMESPACE_BYTES // 4 + 1)
 _TERMINATOR = "\x01"
 _AFTER_TERMINATOR = "\x02"
 _ESCAPE = str.maketrans({"\x01": "\x02\x02", "\x02": "\x02\x03"})
@@ -135,4 +136,4 @@ def prefix_range(labels: tuple[str, ...]) -> tuple[str, str]:
         ('acme\x01', 'acme\x02')
     """
     low = encode_namespace(labels)
-    return (low, low[:-1] + _AFTER_TERMINATOR) if low else ("", "\U0010ffff")
+    return (low, low[:-1] + _AFTER_TERMINATOR) if low else ("", _BEHIND_ALL)

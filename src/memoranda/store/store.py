@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from inspect import signature
 from types import TracebackType
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 
@@ -63,14 +62,12 @@ def _awaiting(
 
 
 def _named(method: Callable[P, T], operation: Callable[..., Any], name: str) -> Callable[P, T]:
-    """Give a method the name, signature and docstring of its operation, less the context."""
-    given = signature(operation)
-    _, *parameters = given.parameters.values()
-    this = signature(method).parameters["self"]
+    """Give a method the name and docstring of its operation, less the context, and its signature when asked for."""
     method.__name__ = name
     method.__qualname__ = f"MemoryStore.{name}"
     method.__doc__ = (operation.__doc__ or "").replace("        context: The store's settings.\n", "")
-    cast("Any", method).__signature__ = given.replace(parameters=[this, *parameters])
+    # The operation's context stands where a method has `self`.
+    cast("Any", method).__wrapped__ = operation
     return method
 
 

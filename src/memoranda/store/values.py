@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-from memoranda.errors import InvalidValueError
+from memoranda.errors import InvalidValueError, StoreCorruptError
 from memoranda.files.format import is_file_value
 
 
@@ -77,17 +77,26 @@ def encode_value(value: Mapping[str, Any]) -> Stored:
 
 
 def decode_value(stored: Stored) -> dict[str, Any]:
-    """Turn a stored form back into the value that was put."""
+    """Turn a stored form back into the value that was put.
+
+    Raises:
+        StoreCorruptError: The stored form is damaged.
+    """
     kind, meta, body = stored
-    if kind == Kind.JSON:
-        return orjson.loads(body)
-    value: dict[str, Any] = orjson.loads(meta)
-    if kind == Kind.TEXT:
-        content: Any = body.decode()
-    elif kind == Kind.BINARY:
-        content = base64.b64encode(body).decode()
-    else:
-        content = body.decode().split("\n")
+    try:
+        if kind == Kind.JSON:
+            return orjson.loads(body)
+        value: dict[str, Any] = orjson.loads(meta)
+        if kind == Kind.TEXT:
+            content: Any = body.decode()
+        elif kind == Kind.BINARY:
+            content = base64.b64encode(body).decode()
+        else:
+            content = body.decode().split("\n")
+    except ValueError as error:  # of JSON as of UTF-8
+        raise StoreCorruptError(
+            f"A stored value is damaged: {error}.", "Run `memoranda verify` to find it, and restore it or a backup."
+        ) from error
     # `content` first: that is how every file value is written, and what a person expects to read.
     return {"content": content, **value}
 

@@ -10,6 +10,7 @@ from langgraph.store.base import GetOp, ListNamespacesOp, Op, PutOp, Result, Sea
 from memoranda.errors import InvalidChangeError
 from memoranda.store.changes import ChangeSet, current_author
 from memoranda.store.effects import Operation
+from memoranda.store.namespaces import encode_namespace, encode_writable
 from memoranda.store.operations.commit import commit, writes
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.reading import Wanted, get_many, list_namespaces, search
@@ -44,6 +45,7 @@ def batch(context: Context, ops: Iterable[Op]) -> Operation[list[Result]]:
                     context, conditions or (), max_depth=max_depth, limit=limit, offset=offset
                 )
             case PutOp(namespace, key):
+                encode_writable(namespace) if op.value is not None else encode_namespace(namespace)
                 puts[tuple(namespace), key] = op
             case _:
                 raise InvalidChangeError(

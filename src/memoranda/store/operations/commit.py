@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, cast
 
 from memoranda.errors import (
     EditError,
@@ -14,6 +14,7 @@ from memoranda.errors import (
     TextNotUniqueError,
 )
 from memoranda.files.edit import replace
+from memoranda.files.path import folder_prefix
 from memoranda.store.changes import (
     Append,
     Author,
@@ -35,7 +36,7 @@ from memoranda.store.changes import (
 from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
 from memoranda.store.keys import checked_key, file_key, range_end
 from memoranda.store.namespaces import decode_namespace, encode_namespace, encode_writable
-from memoranda.store.operations.context import Context
+from memoranda.store.operations.context import Context, checked_ttl
 from memoranda.store.operations.merge import merge_stored
 from memoranda.store.operations.reconstruct import stored_at
 from memoranda.store.operations.workspace import ItemState, Workspace
@@ -72,7 +73,16 @@ def commit(context: Context, change_set: ChangeSet, *, opaque: bool = False) -> 
     moves = [(move, encode_namespace(move.scope)) for move in change_set.advance]
     if not planned and not moves:
         return CommitResult()
-    return (yield from transact("write", lambda: _commit(context, planned, author, moves)))
+    try:
+        return (yield from transact("write", lambda: _commit(context, planned, author, moves)))
+    except _Refused as refused:
+        return refused.result
+
+
+class _Refused(Exception):  # noqa: N818 - not an error: it undoes the transaction and carries its result
+    def __init__(self, result: CommitResult) -> None:
+        super().__init__()
+        self.result = result
 
 
 def delete_folder(context: Context, labels: str, folder: str, author: Author) -> Operation[CommitResult]:
@@ -109,9 +119,12 @@ def _unencodable(text: str) -> bool:
 def _plan(change: Change, opaque: bool) -> Planned:
     settle = checked_key if opaque else file_key
     match change:
-        case Write(namespace, key, value):
-            stored = None if isinstance(value, (str, bytes)) else encode_value(value)
-            if isinstance(value, str):
+        case Write(namespace, key, value, _, ttl):
+            checked_ttl(ttl)
+            stored = None
+            if opaque or not isinstance(value, (str, bytes)):
+                stored = encode_value(cast("Mapping[str, Any]", value))
+            elif isinstance(value, str):
                 file_stored(value, 0, None)  # refuse what cannot be encoded before anything is locked
             return Planned(change, encode_writable(namespace), settle(key), stored=stored)
         case Move(namespace, key, to, to_namespace):
@@ -163,7 +176,8 @@ def _commit(
         if conflict is not None:
             conflicts.append(conflict)
     if conflicts:
-        return CommitResult(conflicts=tuple(conflicts))
+        # Whatever was made on the way, such as a namespace, has to go again.
+        raise _Refused(CommitResult(conflicts=tuple(conflicts)))
     yield Batch(work.statements() + advance, last=True)
     return CommitResult(tuple(committed))
 
@@ -338,7 +352,7 @@ def _move(work: Workspace, index: int, plan: Planned, item: ItemState, change: M
 
 def _move_one(work: Workspace, index: int, source: ItemState, target: ItemState, overwrite: bool) -> Outcome:
     if target.stored is not None and not overwrite:
-        return _refused(index, target, "exists", f"{target.key} exists already.")
+        return _refused(index, target, "occupied", f"{target.key} exists already.")
     stored, ttl, created_at = source.stored, source.ttl, source.created_at
     came_from = {"namespace": decode_namespace(source.labels), "key": source.key, "revision": source.revision}
     work.record(source, None, "move", origin={"to": {"namespace": decode_namespace(target.labels), "key": target.key}})
@@ -371,8 +385,8 @@ def _keys_below(work: Workspace, labels: str, folder: str) -> Body[list[str]]:
     scope = work.scopes.get(labels)
     if scope is None:
         return []
-    prefix = folder if folder == "/" else folder + "/"
-    rows = yield from query("keys_in_folder", namespace_id=scope.id, folder=folder, low=prefix, high=range_end(prefix))
+    prefix = folder_prefix(folder)
+    rows = yield from query("keys_in_folder", namespace_id=scope.id, low=prefix, high=range_end(prefix))
     return [key for (key,) in rows]
 
 

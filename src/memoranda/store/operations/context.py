@@ -6,6 +6,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from memoranda.errors import InvalidValueError
+
+_LONGEST_TTL = 1e10
+
 
 def _now() -> int:
     return time.time_ns() // 1_000
@@ -26,3 +30,18 @@ class Context:
     clock: Callable[[], int] = _now
     default_ttl: float | None = None
     refresh_on_read: bool = True
+
+
+def checked_ttl(minutes: float | None) -> float | None:
+    """Return a time to live as it is, if it can be added to a time.
+
+    Raises:
+        InvalidValueError: It is no number of minutes from 0 to 10 billion.
+    """
+    if minutes is None:
+        return None
+    if isinstance(minutes, bool) or not isinstance(minutes, (int, float)) or not 0 <= minutes <= _LONGEST_TTL:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValueError(
+            f"The time to live {minutes!r} is no number of minutes.", "Pass minutes, or None for no end."
+        )
+    return minutes

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from memoranda.errors import InvalidValueError
 from memoranda.files.globbing import Glob, compile_glob
-from memoranda.files.path import canonical_path
+from memoranda.files.path import canonical_path, folder_prefix
 from memoranda.store.changes import Namespace
 from memoranda.store.effects import Body, Operation, query, transact
 from memoranda.store.keys import folder_of, range_end
@@ -16,7 +18,6 @@ from memoranda.store.values import Kind, to_datetime
 _PAGE = 1_000
 _GREP_PAGE = 200
 _EVERYTHING = 1 << 62
-_LAST = "\U0010ffff"
 # No key starts with a character below this one, so it continues a string in the smallest possible way.
 _SMALLEST = "\x01"
 
@@ -160,39 +161,28 @@ def _entry(key: str, size: int, revision: int, _kind: int, created_at: int, upda
 
 def _folder(context: Context, labels: str, folder: str, after: str, limit: int) -> Body[list[KeyEntry]]:
     """The files and folders directly in a folder, merged by key."""
-    prefix = folder if folder == "/" else folder + "/"
-    now = context.clock()
-    place = {"tenant": context.tenant, "labels": labels, "now": now, "limit": limit}
-    files = yield from query("files_of_folder", folder=folder, after=after, **place)
-    # Folder entries end with a slash, which is how they compare with the last key of the page before.
-    start = prefix + _SMALLEST if after < prefix else _past(after)
+    prefix = folder_prefix(folder)
+    place = {"tenant": context.tenant, "labels": labels, "now": context.clock(), "limit": limit}
+    files = yield from query("files_of_folder", folder=prefix, after=after, **place)
+    # A folder's entry ends with a slash and is what the folders below it start with: they sort alike.
     parents = yield from query(
         "folders_of_folder",
-        start=start,
+        start=max(prefix + _SMALLEST, range_end(after) if after.endswith("/") else after),
         high=range_end(prefix),
         depth=len(prefix) + 1,
-        smallest=_SMALLEST,
-        # A folder is met twice where a sibling such as `a-b` sorts between `a` and `a/…`.
-        **(place | {"limit": min(2 * limit, _EVERYTHING)}),
+        **place,
     )
-    names = {parent[len(prefix) :].partition("/")[0] for (parent,) in parents}
-    entries = [KeyEntry(f"{prefix}{name}/", is_folder=True) for name in names]
-    entries = [entry for entry in entries if entry.key > after]
+    entries = [KeyEntry(parent[: parent.index("/", len(prefix)) + 1], is_folder=True) for (parent,) in parents]
     entries += [_entry(*row) for row in files]
     entries.sort(key=lambda entry: entry.key)
     return entries[:limit]
-
-
-def _past(after: str) -> str:
-    """Where folders may go on after a key: past the folder if it names one."""
-    return after[:-1] + _SMALLEST if after.endswith("/") else after
 
 
 def _below(
     context: Context, labels: str, folder: str, everything: bool, after: str | None, limit: int
 ) -> Body[list[KeyEntry]]:
     entries: list[KeyEntry] = []
-    scan = _Scan(context, labels, folder, everything)
+    scan = _Scan(context, labels, "" if everything else folder_prefix(folder))
     if after is not None:
         scan.after(folder_of(after), after)
     while len(entries) < limit:
@@ -206,9 +196,9 @@ def _below(
 
 
 def _glob(context: Context, labels: str, root: str, matcher: Glob) -> Body[list[KeyEntry]]:
-    prefix = root if root == "/" else root + "/"
+    prefix = folder_prefix(root)
     literal = matcher.literal_prefix.strip("/")
-    scan = _Scan(context, labels, prefix + literal if literal else root, False)
+    scan = _Scan(context, labels, f"{prefix}{literal}/" if literal else prefix)
     entries: list[KeyEntry] = []
     while True:
         rows = yield from query("files_below", limit=_PAGE, **scan.params)
@@ -221,9 +211,9 @@ def _glob(context: Context, labels: str, root: str, matcher: Glob) -> Body[list[
 def _grep(
     context: Context, labels: str, root: str, text: str, needle: bytes, matcher: Glob | None, stop: int
 ) -> Body[GrepResult]:
-    prefix = root if root == "/" else root + "/"
+    prefix = folder_prefix(root) if root else ""
     matches: list[GrepMatch] = []
-    scan = _Scan(context, labels, root, everything=root == "")
+    scan = _Scan(context, labels, prefix)
     alone = root not in ("", "/")
     while True:
         if alone:  # the path may be a file as well as a folder
@@ -232,7 +222,7 @@ def _grep(
             name, size, params = "bodies_containing", _GREP_PAGE, {**scan.params, "limit": _GREP_PAGE}
         rows = yield from query(name, needle=needle, **params)
         for key, _, kind, body in rows:
-            relative = key.rpartition("/")[2] if alone else key[len(prefix) :] if root else key.lstrip("/")
+            relative = key.rpartition("/")[2] if alone else key[len(prefix) :].lstrip("/")
             if matcher is not None and not matcher.matches(relative):
                 continue
             for number, line in enumerate(_lines(kind, body), 1):
@@ -258,18 +248,13 @@ def _lines(kind: int, body: bytes) -> list[str]:
 class _Scan:
     """The parameters of a walk below a folder, page by page."""
 
-    def __init__(self, context: Context, labels: str, folder: str, everything: bool) -> None:
-        prefix = "" if everything else folder if folder == "/" else folder + "/"
+    def __init__(self, context: Context, labels: str, prefix: str) -> None:
         self.place = {"tenant": context.tenant, "labels": labels, "now": context.clock()}
-        self.params = {
-            **self.place,
-            "folder": folder,
-            "low": prefix,
-            "high": _LAST if everything else range_end(prefix),
-            "after_parent": "",
-            "after_key": "",
-        }
+        ends = {"low": prefix, "high": range_end(prefix), "after_parent": "", "after_key": ""}
+        self.params: dict[str, Any] = {**self.place, **ends}
 
     def after(self, parent: str, key: str) -> None:
         """Go on behind this key."""
-        self.params |= {"after_parent": parent, "after_key": key}
+        # The low end moves along, so that the range that the index is asked for gets shorter.
+        low = max(self.params["low"], parent)
+        self.params |= {"low": low, "after_parent": parent, "after_key": key}

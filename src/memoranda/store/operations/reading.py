@@ -181,8 +181,9 @@ def _list_namespaces(
     low, high = prefix_range(_literal_prefix(conditions))
     found: list[Namespace] = []
     previous: Namespace | None = None
+    now = context.clock()
     while len(found) < limit:
-        rows = yield from query("namespaces_from", tenant=context.tenant, low=low, high=high, limit=_PAGE)
+        rows = yield from query("namespaces_from", tenant=context.tenant, low=low, high=high, now=now, limit=_PAGE)
         for (text,) in rows:
             namespace = decode_namespace(text)
             if not all(_matches(condition, namespace) for condition in conditions):

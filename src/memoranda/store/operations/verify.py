@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from memoranda.errors import MemorandaError
 from memoranda.files.delta import apply_delta
 from memoranda.store.changes import Namespace
 from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, transact
+from memoranda.store.keys import folder_of
 from memoranda.store.namespaces import decode_namespace, prefix_range
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.digests import EMPTY, content_digest, first_link, next_link, replace_in_sum
@@ -71,17 +73,20 @@ def _namespace(
     namespace = decode_namespace(labels)
     problems: list[str] = []
     total, items, revisions, alive, after = EMPTY, 0, 0, 0, 0
+    positions: set[int] = set()
     while True:
         page = yield from query("items_of_namespace", namespace_id=namespace_id, after=after, limit=_PAGE)
         if page:
             histories = yield Batch([Sql("full_revisions", {"item_id": row[0]}) for row in page])
             for row, history in zip(page, histories, strict=True):
-                problem = check_item(labels, row, history)
+                item = ItemRow(*row)
+                problem = check_item(labels, item, history)
                 if problem is not None:
-                    problems.append(f"{row[1]} in {namespace}: {problem}")
-                total = replace_in_sum(total, None, row[9])
+                    problems.append(f"{item.key} in {namespace}: {problem}")
+                total = replace_in_sum(total, None, item.digest)
                 revisions += len(history)
-                alive += row[4]
+                positions.update(entry[1] for entry in history)
+                alive += item.live
             items += len(page)
             if progress is not None:
                 progress(len(page))
@@ -92,26 +97,42 @@ def _namespace(
         problems.append(f"{namespace}: its items do not add up to its digest, so some are missing or were replaced.")
     if alive != live:
         problems.append(f"{namespace}: it counts {live} items but holds {alive}.")
-    if revisions > position:
-        problems.append(f"{namespace}: it holds {revisions} revisions but gave out {position} positions.")
+    if len(positions) < revisions or not all(0 < taken <= position for taken in positions):
+        problems.append(f"{namespace}: the positions of its revisions are not those that it gave out.")
     return NamespaceDigest(namespace, digest.hex(), items, revisions), problems
 
 
-def check_item(labels: str, row: Row, history: list[Row]) -> str | None:
+class ItemRow(NamedTuple):
+    """An item's row, as `items_of_namespace` gives it."""
+
+    id: int
+    key: str
+    parent: str
+    revision: int
+    kind: int
+    live: int
+    size: int
+    created_at: int
+    updated_at: int
+    digest: bytes
+    meta: bytes
+    body: bytes
+
+
+def check_item(labels: str, item: ItemRow, history: list[Row]) -> str | None:
     """Check one item.
 
     Args:
         labels: Its namespace, as stored.
-        row: Its row, as `items_of_namespace` gives it.
+        item: Its row.
         history: All its revisions, as `full_revisions` gives them.
 
     Returns:
         What is wrong with it; None if nothing is.
     """
-    _, key, revision, kind, live, _, _, _, _, digest, meta, body = row
-    if [entry[0] for entry in history] != list(range(1, revision + 1)):
-        return f"its history does not run from 1 to {revision}."
-    stored = Stored(Kind(kind), meta, body) if live else None
+    if [entry[0] for entry in history] != list(range(1, item.revision + 1)):
+        return f"its history does not run from 1 to {item.revision}."
+    stored = Stored(Kind(item.kind), item.meta, item.body) if item.live else None
     # Backwards, as the deltas go.
     for entry in reversed(history):
         salt, content = entry[11], entry[12]
@@ -123,13 +144,20 @@ def check_item(labels: str, row: Row, history: list[Row]) -> str | None:
             return f"the content before revision {entry[0]} cannot be rebuilt."
     if stored is not None:
         return "something lies before its first revision."
-    link = first_link(labels, key)
+    link = first_link(labels, item.key)
     for entry in history:
         number, _, operation, at, *author, origin, size, _, content, expected = entry[:14]
         link = next_link(link, (number, operation, at, *author, origin, size), content)
         if link != expected:
             return f"the record of revision {number} was altered."
-    return None if link == digest else "it does not carry the digest of its last revision."
+    if link != item.digest:
+        return "it does not carry the digest of its last revision."
+    if (item.parent, item.size, item.updated_at) != (folder_of(item.key), len(item.body), history[-1][3]):
+        return "its folder, size or time is not that of its content."
+    # Moved and imported items keep a time of creation that lies before what is recorded here.
+    if item.created_at > max(entry[3] for entry in history if entry[14] is None):
+        return "it claims to have been created after its first revision."
+    return None
 
 
 def _previous(entry: Row, stored: Stored | None) -> Stored | None:

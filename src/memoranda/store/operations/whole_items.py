@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from memoranda.store.changes import Author
+from memoranda.store.keys import folder_of
 from memoranda.store.operations.digests import SALT_BYTES, content_digest, first_link, next_link
-from memoranda.store.operations.verify import check_item
+from memoranda.store.operations.verify import ItemRow, check_item
 from memoranda.store.values import Kind, Stored
 
 
@@ -74,13 +75,10 @@ class WholeItem:
         if not self.revisions:
             return "it has no history."
         kind, meta, body = self.stored or (Kind.JSON, b"", b"")
-        times = (self.created_at, self.updated_at, self.expires_at, self.ttl)
         live, head = int(self.stored is not None), self.revisions[-1]
-        return check_item(
-            self.labels,
-            (0, self.key, head.revision, kind, live, *times, head.digest, meta, body),
-            list(self.revisions),
-        )
+        place, times = (0, self.key, folder_of(self.key)), (self.created_at, self.updated_at, head.digest)
+        row = ItemRow(*place, head.revision, kind, live, len(body), *times, meta, body)
+        return check_item(self.labels, row, list(self.revisions))
 
     def placed(self, labels: str, key: str, origins: Callable[[str | None], str | None]) -> WholeItem:
         """The same item under another namespace, key and origins, with its chain made anew."""

@@ -14,19 +14,26 @@ WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND label
   AND (expires_at IS NULL OR expires_at > :now);
 
 -- name: search_items
+-- Namespace by namespace and, within each, in the order of ids, both as their indexes have them: nothing is sorted.
 SELECT n.labels, i.id, i.key, i.revision, i.kind, i.created_at, i.updated_at, i.ttl, i.meta, i.body
 FROM namespaces n
-JOIN items i ON i.namespace_id = n.id
+{join_items}
+    i.id >= n.id * 4294967296 AND i.id < (n.id + 1) * 4294967296
+    AND (n.labels > :after_labels OR i.id > :after_id)
+    AND i.live = 1 AND (i.expires_at IS NULL OR i.expires_at > :now)
+{end_of_join}
 WHERE n.tenant = :tenant AND n.labels >= :low AND n.labels < :high AND n.live > 0
-  AND (n.labels > :after_labels OR i.id > :after_id)
-  AND i.live = 1 AND (i.expires_at IS NULL OR i.expires_at > :now)
 ORDER BY n.labels, i.id
 LIMIT :limit OFFSET :offset;
 
 -- name: namespaces_from
 SELECT labels
-FROM namespaces
+FROM namespaces n
 WHERE tenant = :tenant AND labels >= :low AND labels < :high AND live > 0
+  AND EXISTS (
+      SELECT 1 FROM items i
+      WHERE i.namespace_id = n.id AND i.live = 1 AND (i.expires_at IS NULL OR i.expires_at > :now)
+  )
 ORDER BY labels
 LIMIT :limit;
 
@@ -40,7 +47,7 @@ ORDER BY key
 LIMIT :limit;
 
 -- name: folders_of_folder
--- A loose index scan: one step for each folder (two where a sibling sorts before its slash), however much lies inside.
+-- A loose index scan: one step for each folder, however much lies inside. `:depth` is where its name begins.
 WITH RECURSIVE scope(id) AS (
     SELECT id FROM namespaces WHERE tenant = :tenant AND labels = :labels
 ), walk(parent) AS (
@@ -54,10 +61,10 @@ WITH RECURSIVE scope(id) AS (
         FROM items i
         WHERE i.namespace_id = (SELECT id FROM scope) AND i.live = 1 AND i.parent < :high
           AND (i.expires_at IS NULL OR i.expires_at > :now)
-          AND i.parent >= CASE {find_text}(substr(walk.parent, CAST(:depth AS integer)), '/')
-              WHEN 0 THEN walk.parent || :smallest
-              ELSE substr(walk.parent, 1, CAST(:depth AS integer) + {find_text}(substr(walk.parent, CAST(:depth AS integer)), '/') - 2) || '0'
-          END
+          AND i.parent >= substr(
+              walk.parent, 1,
+              CAST(:depth AS integer) + {find_text}(substr(walk.parent, CAST(:depth AS integer)), '/') - 2
+          ) || '0'
     )
     FROM walk
     WHERE walk.parent IS NOT NULL
@@ -68,8 +75,7 @@ SELECT parent FROM walk WHERE parent IS NOT NULL LIMIT :limit;
 SELECT key, size, revision, kind, created_at, updated_at, parent
 FROM items
 WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND labels = :labels)
-  AND (parent = :folder OR (parent >= :low AND parent < :high))
-  AND (parent > :after_parent OR (parent = :after_parent AND key > :after_key))
+  AND parent >= :low AND parent < :high AND (parent, key) > (:after_parent, :after_key)
   AND live = 1 AND (expires_at IS NULL OR expires_at > :now)
 ORDER BY parent, key
 LIMIT :limit;
@@ -78,8 +84,7 @@ LIMIT :limit;
 SELECT key, parent, kind, body
 FROM items
 WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND labels = :labels)
-  AND (parent = :folder OR (parent >= :low AND parent < :high))
-  AND (parent > :after_parent OR (parent = :after_parent AND key > :after_key))
+  AND parent >= :low AND parent < :high AND (parent, key) > (:after_parent, :after_key)
   AND live = 1 AND (expires_at IS NULL OR expires_at > :now)
   AND kind <> 2 AND {find_bytes}(body, :needle) > 0
 ORDER BY parent, key
@@ -148,7 +153,7 @@ LIMIT :limit;
 SELECT id, position, live, digest FROM namespaces WHERE tenant = :tenant AND labels = :labels;
 
 -- name: items_of_namespace
-SELECT id, key, revision, kind, live, created_at, updated_at, expires_at, ttl, digest, meta, body
+SELECT id, key, parent, revision, kind, live, size, created_at, updated_at, digest, meta, body
 FROM items
 WHERE namespace_id = :namespace_id AND id > :after
 ORDER BY id

@@ -60,8 +60,7 @@ DELETE FROM revisions WHERE item_id = :item_id;
 -- name: keys_in_folder
 SELECT key
 FROM items
-WHERE namespace_id = :namespace_id AND live = 1
-  AND (parent = :folder OR (parent >= :low AND parent < :high))
+WHERE namespace_id = :namespace_id AND live = 1 AND parent >= :low AND parent < :high
 ORDER BY parent, key;
 
 -- name: lock_cursor
