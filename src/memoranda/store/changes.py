@@ -281,6 +281,9 @@ class ConflictError(MemorandaError):
         )
         self.conflicts = tuple(conflicts)
 
+    def __reduce__(self) -> tuple[type[ConflictError], tuple[tuple[Conflict, ...]]]:
+        return type(self), (self.conflicts,)
+
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:

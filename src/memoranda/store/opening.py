@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from urllib.parse import parse_qs, unquote
+from urllib.parse import unquote
 
 from langgraph.store.base import IndexConfig, TTLConfig
 
@@ -114,6 +114,8 @@ def open_engine(url: str, *, timeout: float = 30.0) -> Engine:
     if match is None:
         raise StoreUrlError(f"{url!r} is no store URL.", f"Use {_KNOWN}.")
     if scheme == "memory":
+        if url[match.end() :]:
+            raise StoreUrlError(f"{url!r} names something, but memory has no names.", "Write memory://.")
         from memoranda.store.engines.sqlite.engine import SqliteEngine
 
         return SqliteEngine(None, timeout=timeout)
@@ -144,8 +146,8 @@ def sqlite_path(url: str) -> str | None:
         ('memory.db', '/var/memory.db')
     """
     rest = url.partition("://")[2]
-    path, _, options = rest.partition("?")
-    if parse_qs(options):
+    path, options, _ = rest.partition("?")
+    if options:
         raise StoreUrlError(
             f"{url!r} has options, which SQLite URLs do not take.", "Remove everything from the `?` on."
         )

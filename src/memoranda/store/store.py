@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
@@ -21,6 +22,7 @@ from langgraph.store.base import (
     TTLConfig,
 )
 
+from memoranda.errors import MemorandaError, StoreClosedError
 from memoranda.store.changes import ChangeSet, Delete, Namespace, Write, current_author
 from memoranda.store.effects import Operation
 from memoranda.store.engines.base import Engine, SchemaState
@@ -34,6 +36,8 @@ from memoranda.store.operations.reading import get as get_operation
 from memoranda.store.operations.reading import list_namespaces as namespaces_operation
 from memoranda.store.operations.reading import search as search_operation
 from memoranda.store.types import StoredItem, StoreStats
+
+logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -370,7 +374,13 @@ class MemoryStore(BaseStore):
 
         def sweep() -> None:
             while not stop.wait(pause):
-                self.sweep_ttl()
+                try:
+                    self.sweep_ttl()
+                except StoreClosedError:
+                    return
+                except MemorandaError as error:
+                    # The next sweep may do better; the database may only have been away.
+                    logger.warning("Expired items could not be removed: %s", error)
 
         self._sweeper = threading.Thread(target=sweep, name="memoranda-ttl", daemon=True)
         self._sweeper.start()

@@ -12,5 +12,5 @@ def redacted(url: str) -> str:
         >>> redacted("postgresql://ann:secret@db/memory")
         'postgresql://ann:***@db/memory'
     """
-    hidden = re.sub(r"(://[^:/@?]*):[^@/]*@", r"\1:***@", url)
+    hidden = re.sub(r"(://[^:/@?]*):[^?]*@", r"\1:***@", url)
     return re.sub(r"(password=)[^&\s]*", r"\1***", hidden)

@@ -119,25 +119,46 @@ def _unencodable(text: str) -> bool:
 def _plan(change: Change, opaque: bool) -> Planned:
     settle = checked_key if opaque else file_key
     match change:
-        case Write(namespace, key, value, _, ttl):
+        case Write(namespace, key, value, base, ttl):
             checked_ttl(ttl)
+            _check_base(base)
             stored = None
             if opaque or not isinstance(value, (str, bytes)):
                 stored = encode_value(cast("Mapping[str, Any]", value))
             elif isinstance(value, str):
-                file_stored(value, 0, None)  # refuse what cannot be encoded before anything is locked
+                _check_text(value)
             return Planned(change, encode_writable(namespace), settle(key), stored=stored)
         case Move(namespace, key, to, to_namespace):
             target = namespace if to_namespace is None else to_namespace
             planned = Planned(change, encode_namespace(namespace), settle(key), encode_writable(target), settle(to))
             _check_move(planned)
             return planned
-        case Append(namespace, key):
+        case Append(namespace, key, text):
+            _check_text(text)
             return Planned(change, encode_writable(namespace), settle(key))
-        case Edit(namespace, key) | Delete(namespace, key) | Restore(namespace, key):
+        case Edit(namespace, key, old, new):
+            _check_text(old, new)
+            return Planned(change, encode_namespace(namespace), settle(key))
+        case Delete(namespace, key, base):
+            _check_base(base)
+            return Planned(change, encode_namespace(namespace), settle(key))
+        case Restore(namespace, key, revision):
+            _check_base(revision)
             return Planned(change, encode_namespace(namespace), settle(key))
         case _:
             raise InvalidChangeError(f"{change!r} is no change.", "Use Write, Edit, Append, Delete, Move or Restore.")
+
+
+def _check_base(revision: object) -> None:
+    if revision is not None and (not isinstance(revision, int) or isinstance(revision, bool)):
+        raise InvalidChangeError(f"{revision!r} is no revision.", "Pass its number, as history() gives it.")
+
+
+def _check_text(*texts: object) -> None:
+    for text in texts:
+        if not isinstance(text, str):
+            raise InvalidValueError(f"{type(text).__name__} is no text.", "Pass a string.")
+        file_stored(text, 0, None)  # refuses what UTF-8 cannot encode
 
 
 def _check_move(planned: Planned) -> None:
@@ -381,13 +402,19 @@ def _restore(work: Workspace, index: int, item: ItemState, change: Restore) -> B
 
 
 def _keys_below(work: Workspace, labels: str, folder: str) -> Body[list[str]]:
-    """Every live key below a folder; the namespace is locked already."""
+    """Every live key below a folder, as this change set leaves it so far; the namespace is locked already."""
     scope = work.scopes.get(labels)
     if scope is None:
         return []
     prefix = folder_prefix(folder)
     rows = yield from query("keys_in_folder", namespace_id=scope.id, low=prefix, high=range_end(prefix))
-    return [key for (key,) in rows]
+    keys = dict.fromkeys(key for (key,) in rows)
+    for item in work.items_below(labels, prefix):
+        if item.stored is None:
+            keys.pop(item.key, None)
+        else:
+            keys[item.key] = None
+    return list(keys)
 
 
 def _delete_folder(context: Context, labels: str, folder: str, author: Author) -> Body[CommitResult]:

@@ -125,6 +125,10 @@ class Workspace:
         """An item that `open` loaded."""
         return self._items[labels, key]
 
+    def items_below(self, labels: str, prefix: str) -> list[ItemState]:
+        """The loaded items of a namespace whose keys start with a folder's prefix."""
+        return [item for (scope, key), item in self._items.items() if scope == labels and key.startswith(prefix)]
+
     def record(
         self,
         item: ItemState,
