@@ -66,13 +66,13 @@ def encode_value(value: Mapping[str, Any]) -> Stored:
     if isinstance(content, str):
         encoding = value.get("encoding")
         if encoding == "utf-8":
-            return Stored(Kind.TEXT, _meta(value), _utf8(content))
+            return Stored(Kind.TEXT, _meta(value), encode_text(content))
         if encoding == "base64" and (raw := _exact_base64(content)) is not None:
             return Stored(Kind.BINARY, _meta(value), raw)
     elif isinstance(content, list) and content and is_file_value(value):
         lines = cast("list[str]", content)
         if not any("\n" in line for line in lines):
-            return Stored(Kind.LINES, _meta(value), _utf8("\n".join(lines)))
+            return Stored(Kind.LINES, _meta(value), encode_text("\n".join(lines)))
     return Stored(Kind.JSON, b"", _json(value, _PRETTY))
 
 
@@ -133,7 +133,7 @@ def file_stored(content: str | bytes, at: int, previous: Stored | None) -> Store
             meta["encoding"] = "base64"
             return Stored(Kind.BINARY, orjson.dumps(meta), content)
         return Stored(Kind.TEXT, orjson.dumps(meta), content)
-    return Stored(Kind.TEXT, orjson.dumps(meta), _utf8(content))
+    return Stored(Kind.TEXT, orjson.dumps(meta), encode_text(content))
 
 
 def with_text(stored: Stored, text: str, at: int) -> Stored:
@@ -176,7 +176,12 @@ def _exact_base64(content: str) -> bytes | None:
     return raw if base64.b64encode(raw).decode() == content else None
 
 
-def _utf8(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
+    """The text in UTF-8.
+
+    Raises:
+        InvalidValueError: It holds a lone surrogate.
+    """
     try:
         return text.encode()
     except UnicodeEncodeError as error:

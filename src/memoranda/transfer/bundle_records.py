@@ -13,7 +13,7 @@ from memoranda.errors import MemorandaError
 from memoranda.store.changes import Author
 from memoranda.store.keys import checked_key
 from memoranda.store.namespaces import decode_namespace, encode_writable
-from memoranda.store.operations.commit import checked_author
+from memoranda.store.operations.planning import checked_author
 from memoranda.store.operations.whole_items import WholeItem, WholeRevision
 from memoranda.store.values import Kind, Stored, timestamp
 

@@ -12,7 +12,8 @@ from memoranda.store.changes import Author, ChangeSet, Namespace, Write
 from memoranda.store.keys import checked_key
 from memoranda.store.namespaces import decode_namespace, encode_writable
 from memoranda.store.operations.bundle import Load, Presence, Span, load, presence
-from memoranda.store.operations.commit import checked_author, commit
+from memoranda.store.operations.commit import commit
+from memoranda.store.operations.planning import checked_author
 from memoranda.store.operations.whole_items import WholeItem, first_revision
 from memoranda.store.store import MemoryStore
 from memoranda.store.values import encode_value

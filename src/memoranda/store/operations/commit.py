@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, cast
+from collections.abc import Iterable
+from typing import Any
 
 from memoranda.errors import (
     EditError,
@@ -34,27 +34,16 @@ from memoranda.store.changes import (
     Write,
 )
 from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
-from memoranda.store.keys import checked_key, file_key, range_end
-from memoranda.store.namespaces import decode_namespace, encode_namespace, encode_writable
-from memoranda.store.operations.context import Context, checked_ttl
+from memoranda.store.keys import checked_key, range_end
+from memoranda.store.namespaces import decode_namespace, encode_namespace
+from memoranda.store.operations.context import Context
 from memoranda.store.operations.merge import merge_stored
+from memoranda.store.operations.planning import Planned, checked_author, plan
 from memoranda.store.operations.reconstruct import stored_at
 from memoranda.store.operations.workspace import ItemState, Workspace
-from memoranda.store.values import Kind, Stored, encode_value, file_stored, with_text
+from memoranda.store.values import Kind, Stored, file_stored, with_text
 
 Outcome = list[Committed] | Conflict
-
-
-class Planned(NamedTuple):
-    """A change with its place settled before any transaction begins."""
-
-    change: Change
-    labels: str
-    key: str
-    to_labels: str = ""
-    to_key: str = ""
-    stored: Stored | None = None
-    """The value of a `Write` whose form does not depend on what is there."""
 
 
 def commit(context: Context, change_set: ChangeSet, *, opaque: bool = False) -> Operation[CommitResult]:
@@ -68,7 +57,7 @@ def commit(context: Context, change_set: ChangeSet, *, opaque: bool = False) -> 
     Returns:
         What landed, or what stood in the way of all of it.
     """
-    planned = [_plan(change, opaque) for change in change_set.changes]
+    planned = [plan(change, opaque=opaque) for change in change_set.changes]
     author = checked_author(change_set.author or Author())
     moves = [(move, encode_namespace(move.scope)) for move in change_set.advance]
     if not planned and not moves:
@@ -91,102 +80,20 @@ def delete_folder(context: Context, labels: str, folder: str, author: Author) ->
     return (yield from transact("write", lambda: _delete_folder(context, labels, folder, author)))
 
 
-def checked_author(author: Author) -> Author:
-    """Refuse an author that not every engine can keep.
-
-    Raises:
-        InvalidChangeError: A field is no string, or holds a NUL or a lone surrogate.
-    """
-    for text in (author.actor, author.thread_id, author.run_id, author.tool_call_id, author.reason):
-        if text is None:
-            continue
-        if not isinstance(text, str) or "\x00" in text or (not text.isascii() and _unencodable(text)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidChangeError(
-                f"The author {author!r} holds something that is no plain text.",
-                "Use strings without NUL characters.",
-            )
-    return author
-
-
-def _unencodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
-def _plan(change: Change, opaque: bool) -> Planned:
-    settle = checked_key if opaque else file_key
-    match change:
-        case Write(namespace, key, value, base, ttl):
-            checked_ttl(ttl)
-            _check_base(base)
-            stored = None
-            if opaque or not isinstance(value, (str, bytes)):
-                stored = encode_value(cast("Mapping[str, Any]", value))
-            elif isinstance(value, str):
-                _check_text(value)
-            return Planned(change, encode_writable(namespace), settle(key), stored=stored)
-        case Move(namespace, key, to, to_namespace):
-            target = namespace if to_namespace is None else to_namespace
-            planned = Planned(change, encode_namespace(namespace), settle(key), encode_writable(target), settle(to))
-            _check_move(planned)
-            return planned
-        case Append(namespace, key, text):
-            _check_text(text)
-            return Planned(change, encode_writable(namespace), settle(key))
-        case Edit(namespace, key, old, new):
-            _check_text(old, new)
-            return Planned(change, encode_namespace(namespace), settle(key))
-        case Delete(namespace, key, base):
-            _check_base(base)
-            return Planned(change, encode_namespace(namespace), settle(key))
-        case Restore(namespace, key, revision):
-            _check_base(revision)
-            return Planned(change, encode_namespace(namespace), settle(key))
-        case _:
-            raise InvalidChangeError(f"{change!r} is no change.", "Use Write, Edit, Append, Delete, Move or Restore.")
-
-
-def _check_base(revision: object) -> None:
-    if revision is not None and (not isinstance(revision, int) or isinstance(revision, bool)):
-        raise InvalidChangeError(f"{revision!r} is no revision.", "Pass its number, as history() gives it.")
-
-
-def _check_text(*texts: object) -> None:
-    for text in texts:
-        if not isinstance(text, str):
-            raise InvalidValueError(f"{type(text).__name__} is no text.", "Pass a string.")
-        file_stored(text, 0, None)  # refuses what UTF-8 cannot encode
-
-
-def _check_move(planned: Planned) -> None:
-    if planned.labels != planned.to_labels:
-        return
-    if planned.key == planned.to_key:
-        raise InvalidChangeError(f"{planned.key} is moved onto itself.", "Choose another target.")
-    if planned.to_key.startswith(planned.key + "/"):
-        raise InvalidChangeError(
-            f"{planned.key} is moved into {planned.to_key}, which lies below it.",
-            "Choose a target outside it.",
-        )
-
-
 def _commit(
     context: Context, planned: list[Planned], author: Author, moves: list[tuple[CursorMove, str]]
 ) -> Body[CommitResult]:
     work = Workspace(context, author)
-    keys = [(plan.labels, plan.key) for plan in planned]
-    keys += [(plan.to_labels, plan.to_key) for plan in planned if plan.to_labels]
+    keys = [(step.labels, step.key) for step in planned]
+    keys += [(step.to_labels, step.to_key) for step in planned if step.to_labels]
     if keys:
-        create = {plan.labels for plan in planned if isinstance(plan.change, (Write, Append))}
-        create |= {plan.to_labels for plan in planned if plan.to_labels}
+        create = {step.labels for step in planned if isinstance(step.change, (Write, Append))}
+        create |= {step.to_labels for step in planned if step.to_labels}
         yield from work.open(keys, create)
     committed: list[Committed] = []
     conflicts: list[Conflict] = []
-    for index, plan in enumerate(planned):
-        outcome = yield from _apply(work, index, plan)
+    for index, step in enumerate(planned):
+        outcome = yield from _apply(work, index, step)
         if isinstance(outcome, Conflict):
             conflicts.append(outcome)
         else:
@@ -203,21 +110,21 @@ def _commit(
     return CommitResult(tuple(committed))
 
 
-def _apply(work: Workspace, index: int, plan: Planned) -> Body[Outcome]:
-    item = work.item(plan.labels, plan.key)
-    match plan.change:
+def _apply(work: Workspace, index: int, step: Planned) -> Body[Outcome]:
+    item = work.item(step.labels, step.key)
+    match step.change:
         case Write():
-            return (yield from _write(work, index, plan, item, plan.change))
+            return (yield from _write(work, index, step, item, step.change))
         case Edit():
-            return _edit(work, index, item, plan.change)
+            return _edit(work, index, item, step.change)
         case Append(text=text):
             return _append(work, item, index, text)
         case Delete():
-            return _delete(work, index, item, plan.change)
+            return _delete(work, index, item, step.change)
         case Move():
-            return (yield from _move(work, index, plan, item, plan.change))
+            return (yield from _move(work, index, step, item, step.change))
         case Restore():
-            return (yield from _restore(work, index, item, plan.change))
+            return (yield from _restore(work, index, item, step.change))
 
 
 def _landed(item: ItemState, operation: str, *, merged: bool = False, occurrences: int = 0) -> Committed:
@@ -247,15 +154,15 @@ def _refused(
     )
 
 
-def _value(plan: Planned, value: Value, item: ItemState, now: int) -> Stored:
-    if plan.stored is not None:
-        return plan.stored
+def _value(step: Planned, value: Value, item: ItemState, now: int) -> Stored:
+    if step.stored is not None:
+        return step.stored
     assert isinstance(value, (str, bytes))
     return file_stored(value, now, item.stored)
 
 
-def _write(work: Workspace, index: int, plan: Planned, item: ItemState, change: Write) -> Body[Outcome]:
-    stored = _value(plan, change.value, item, work.now)
+def _write(work: Workspace, index: int, step: Planned, item: ItemState, change: Write) -> Body[Outcome]:
+    stored = _value(step, change.value, item, work.now)
     ttl = change.ttl
     # A base that is the current state needs no merging; a deleted item is as good as one that never was.
     current = item.revision if item.stored is not None else 0
@@ -349,21 +256,21 @@ def _delete(work: Workspace, index: int, item: ItemState, change: Delete) -> Out
     return [_landed(item, "delete")]
 
 
-def _move(work: Workspace, index: int, plan: Planned, item: ItemState, change: Move) -> Body[Outcome]:
+def _move(work: Workspace, index: int, step: Planned, item: ItemState, change: Move) -> Body[Outcome]:
     if item.stored is not None:
-        return _move_one(work, index, item, work.item(plan.to_labels, plan.to_key), change.overwrite)
-    below = yield from _keys_below(work, plan.labels, plan.key)
+        return _move_one(work, index, item, work.item(step.to_labels, step.to_key), change.overwrite)
+    below = yield from _keys_below(work, step.labels, step.key)
     if not below:
         return _refused(index, item, "missing", f"{item.key} does not exist.")
-    pairs = [(key, checked_key(plan.to_key + key[len(plan.key) :])) for key in below]
+    pairs = [(key, checked_key(step.to_key + key[len(step.key) :])) for key in below]
     yield from work.open(
-        [(plan.labels, source) for source, _ in pairs] + [(plan.to_labels, target) for _, target in pairs],
+        [(step.labels, source) for source, _ in pairs] + [(step.to_labels, target) for _, target in pairs],
         set(),
     )
     landed: list[Committed] = []
     for source, target in pairs:
         outcome = _move_one(
-            work, index, work.item(plan.labels, source), work.item(plan.to_labels, target), change.overwrite
+            work, index, work.item(step.labels, source), work.item(step.to_labels, target), change.overwrite
         )
         if isinstance(outcome, Conflict):
             return outcome

@@ -1,0 +1,120 @@
+"""Settling a change before any transaction begins: keys made canonical, values encoded, nonsense refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, cast
+
+from memoranda.errors import InvalidChangeError, InvalidValueError
+from memoranda.store.changes import Append, Author, Change, Delete, Edit, Move, Restore, Write
+from memoranda.store.keys import checked_key, file_key
+from memoranda.store.namespaces import encode_namespace, encode_writable
+from memoranda.store.operations.context import checked_ttl
+from memoranda.store.values import Stored, encode_text, encode_value
+
+
+class Planned(NamedTuple):
+    """A change with its place settled before any transaction begins."""
+
+    change: Change
+    labels: str
+    key: str
+    to_labels: str = ""
+    to_key: str = ""
+    stored: Stored | None = None
+    """The value of a `Write` whose form does not depend on what is there."""
+
+
+def checked_author(author: Author) -> Author:
+    """Refuse an author that not every engine can keep.
+
+    Raises:
+        InvalidChangeError: A field is no string, or holds a NUL or a lone surrogate.
+    """
+    for text in (author.actor, author.thread_id, author.run_id, author.tool_call_id, author.reason):
+        if text is None:
+            continue
+        if not isinstance(text, str) or "\x00" in text or (not text.isascii() and _unencodable(text)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidChangeError(
+                f"The author {author!r} holds something that is no plain text.",
+                "Use strings without NUL characters.",
+            )
+    return author
+
+
+def _unencodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def plan(change: Change, *, opaque: bool = False) -> Planned:
+    """Settle where a change applies, and refuse it if it makes no sense whatever the state.
+
+    Args:
+        change: The change.
+        opaque: Take keys byte for byte, as `put` does, instead of making paths canonical.
+
+    Raises:
+        InvalidChangeError: It contradicts itself, or is no change.
+        InvalidValueError: Its value, text or time to live cannot be stored.
+        InvalidNamespaceError: Its namespace cannot be stored.
+        InvalidKeyError: Its key cannot be stored.
+        InvalidPathError: Its path climbs, or names no file.
+    """
+    settle = checked_key if opaque else file_key
+    match change:
+        case Write(namespace, key, value, base, ttl):
+            checked_ttl(ttl)
+            _check_base(base)
+            stored = None
+            if opaque or not isinstance(value, (str, bytes)):
+                stored = encode_value(cast("Mapping[str, Any]", value))
+            elif isinstance(value, str):
+                _check_text(value)
+            return Planned(change, encode_writable(namespace), settle(key), stored=stored)
+        case Move(namespace, key, to, to_namespace):
+            target = namespace if to_namespace is None else to_namespace
+            planned = Planned(change, encode_namespace(namespace), settle(key), encode_writable(target), settle(to))
+            _check_move(planned)
+            return planned
+        case Append(namespace, key, text):
+            _check_text(text)
+            return Planned(change, encode_writable(namespace), settle(key))
+        case Edit(namespace, key, old, new):
+            _check_text(old, new)
+            return Planned(change, encode_namespace(namespace), settle(key))
+        case Delete(namespace, key, base):
+            _check_base(base)
+            return Planned(change, encode_namespace(namespace), settle(key))
+        case Restore(namespace, key, revision):
+            _check_base(revision)
+            return Planned(change, encode_namespace(namespace), settle(key))
+        case _:
+            raise InvalidChangeError(f"{change!r} is no change.", "Use Write, Edit, Append, Delete, Move or Restore.")
+
+
+def _check_base(revision: object) -> None:
+    if revision is not None and (not isinstance(revision, int) or isinstance(revision, bool)):
+        raise InvalidChangeError(f"{revision!r} is no revision.", "Pass its number, as history() gives it.")
+
+
+def _check_text(*texts: object) -> None:
+    for text in texts:
+        if not isinstance(text, str):
+            raise InvalidValueError(f"{type(text).__name__} is no text.", "Pass a string.")
+        encode_text(text)
+
+
+def _check_move(planned: Planned) -> None:
+    if planned.labels != planned.to_labels:
+        return
+    if planned.key == planned.to_key:
+        raise InvalidChangeError(f"{planned.key} is moved onto itself.", "Choose another target.")
+    if planned.to_key.startswith(planned.key + "/"):
+        raise InvalidChangeError(
+            f"{planned.key} is moved into {planned.to_key}, which lies below it.",
+            "Choose a target outside it.",
+        )
