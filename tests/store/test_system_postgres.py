@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,9 @@ def test_files_with_a_history(server: str) -> None:
 
 def test_the_whole_contract(server: str) -> None:
     url = create_database(server, "contract")
-    results = run_conformance(
-        lambda **settings: open_store(url, **settings), capabilities=Capabilities(ttl=True, dotted_labels=True)
-    )
-    failed = [result for result in results if not result.passed]
-    assert not failed
+    with ExitStack() as stack:
+        results = run_conformance(
+            lambda **settings: stack.enter_context(open_store(url, **settings)),
+            capabilities=Capabilities(ttl=True, dotted_labels=True),
+        )
+    assert not [result for result in results if not result.passed]
