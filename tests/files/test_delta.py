@@ -19,9 +19,9 @@ from memoranda.files import (
     split_lines,
 )
 
-small = st.lists(
-    st.sampled_from([b"a\n", b"b\n", b"c", b"\n", b"long line here\n", b"\xff\x00"]), max_size=15
-).map(b"".join)
+small = st.lists(st.sampled_from([b"a\n", b"b\n", b"c", b"\n", b"long line here\n", b"\xff\x00"]), max_size=15).map(
+    b"".join
+)
 values = st.one_of(small, st.binary(max_size=300), small.map(lambda value: value * 60))
 
 WORDS = "ann likes strong coffee and walks in autumn along the river with her dog project alpha"

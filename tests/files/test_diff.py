@@ -90,9 +90,7 @@ def test_format() -> None:
     before = "".join(f"{number}\n" for number in range(1, 21))
     after = before.replace("10\n", "ten\n").replace("20\n", "twenty\n")
     assert unified_diff(before, after, before_label="revision 1", after_label="revision 2", context=1) == (
-        "--- revision 1\n+++ revision 2\n"
-        "@@ -9,3 +9,3 @@\n 9\n-10\n+ten\n 11\n"
-        "@@ -19,2 +19,2 @@\n 19\n-20\n+twenty\n"
+        "--- revision 1\n+++ revision 2\n@@ -9,3 +9,3 @@\n 9\n-10\n+ten\n 11\n@@ -19,2 +19,2 @@\n 19\n-20\n+twenty\n"
     )
     assert unified_diff("", "a\n").endswith("@@ -0,0 +1 @@\n+a\n")
     assert unified_diff("a", "b", before_label="x\ny").startswith("--- x\\ny\n")

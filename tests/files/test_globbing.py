@@ -39,9 +39,7 @@ def test_agrees_with_deep_agents(pattern: str, path: str) -> None:
     assert compile_glob(pattern).matches(path) == theirs(path)
 
 
-deep_patterns = st.lists(
-    st.sampled_from(["**", "**", "*", "a", ".a", ".*", "?", "a*", "*b", "[ab]"]), max_size=8
-)
+deep_patterns = st.lists(st.sampled_from(["**", "**", "*", "a", ".a", ".*", "?", "a*", "*b", "[ab]"]), max_size=8)
 deep_paths = st.lists(st.sampled_from(["a", "b", "ab", ".a", ".b", "ba"]), min_size=1, max_size=9)
 
 
@@ -50,9 +48,7 @@ deep_paths = st.lists(st.sampled_from(["a", "b", "ab", ".a", ".b", "ba"]), min_s
 def test_several_globstars_agree_with_wcmatch(pattern: str, path: str, dotmatch: bool) -> None:
     flags = wcmatch.BRACE | wcmatch.GLOBSTAR | (wcmatch.DOTGLOB if dotmatch else 0)
     if "/" in pattern:
-        assert compile_glob(pattern, dotmatch=dotmatch).matches(path) == wcmatch.globmatch(
-            path, pattern, flags=flags
-        )
+        assert compile_glob(pattern, dotmatch=dotmatch).matches(path) == wcmatch.globmatch(path, pattern, flags=flags)
 
 
 @pytest.mark.parametrize("dotmatch", [False, True])

@@ -54,9 +54,7 @@ def test_as_many_as_possible_where_lines_are_unique(a: list[int], b: list[int], 
     longest = [[0] * (n + 1) for _ in range(m + 1)]
     for i in range(m):
         for j in range(n):
-            longest[i + 1][j + 1] = (
-                longest[i][j] + 1 if a[i] == b[j] else max(longest[i][j + 1], longest[i + 1][j])
-            )
+            longest[i + 1][j + 1] = longest[i][j] + 1 if a[i] == b[j] else max(longest[i][j + 1], longest[i + 1][j])
     assert sum(block.size for block in matching_blocks(a, b)) == longest[m][n]
 
 

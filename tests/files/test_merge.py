@@ -22,10 +22,7 @@ def test_disjoint_edits_both_land(first: int, gap: int, data: st.DataObject) -> 
     base = [f"line {number}\n" for number in range(70)]
     second = first + gap
     # An edit replaces, deletes or inserts; neither reaches the other's line.
-    edits = [
-        data.draw(st.lists(st.text("xyz", max_size=3).map(lambda word: word + "\n"), max_size=3))
-        for _ in "12"
-    ]
+    edits = [data.draw(st.lists(st.text("xyz", max_size=3).map(lambda word: word + "\n"), max_size=3)) for _ in "12"]
     theirs = [*base[:first], *edits[0], *base[first + 1 :]]
     yours = [*base[:second], *edits[1], *base[second + 1 :]]
     both = [*base[:first], *edits[0], *base[first + 1 : second], *edits[1], *base[second + 1 :]]

@@ -12,9 +12,7 @@ from memoranda.errors import InvalidPathError
 from memoranda.files import canonical_path, file_path, folder_prefix, is_within, name_of, parent_of
 
 segments = st.text(st.characters(codec="utf-8", exclude_characters="/\\\0"), max_size=6)
-loose = st.lists(
-    st.one_of(segments, st.sampled_from(["", ".", "a", "é", "e\u0301", ".hid", "~", "..a"]))
-).map("/".join)
+loose = st.lists(st.one_of(segments, st.sampled_from(["", ".", "a", "é", "e\u0301", ".hid", "~", "..a"]))).map("/".join)
 anything = st.one_of(loose, st.text(max_size=20), st.text("/\\.~a:\0é\u0301", max_size=12))
 
 
@@ -81,12 +79,7 @@ def test_idempotent_and_well_formed(path: str) -> None:
     if canonical is None:
         return
     assert canonical_path(canonical) == canonical
-    assert (
-        canonical.startswith("/")
-        and "//" not in canonical
-        and "\0" not in canonical
-        and "\\" not in canonical
-    )
+    assert canonical.startswith("/") and "//" not in canonical and "\0" not in canonical and "\\" not in canonical
     assert canonical == "/" or not canonical.endswith("/")
     assert not {".", "..", ""} & set(canonical[1:].split("/")) or canonical == "/"
     assert normalize("NFC", canonical) == canonical
