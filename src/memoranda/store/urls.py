@@ -12,5 +12,6 @@ def redacted(url: str) -> str:
         >>> redacted("postgresql://ann:secret@db/memory")
         'postgresql://ann:***@db/memory'
     """
-    hidden = re.sub(r"(://[^:/@?]*):[^?]*@", r"\1:***@", url)
+    # A password may hold a `?`, as the driver reads it, or by mistake a slash.
+    hidden = re.sub(r"(://[^:/@?]*):(?:[^/]*|[^?]*)@", r"\1:***@", url)
     return re.sub(r"(password=)[^&\s]*", r"\1***", hidden)

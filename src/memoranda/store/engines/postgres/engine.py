@@ -167,7 +167,8 @@ class PostgresEngine(Engine):
 
     def _pause(self, attempt: Attempt, error: Exception) -> float:
         """Seconds to wait before the next try; raises the named error if there is none."""
-        if isinstance(error, Repeat) or overtaken(error):
+        # With locks nobody can be overtaken: then it is the statement that asks for the impossible.
+        if isinstance(error, Repeat) or (attempt.optimistic and overtaken(error)):
             if not isinstance(error, Repeat):
                 self._contended_until = time.monotonic() + _CONTENDED
             attempt.optimistic = False
@@ -194,6 +195,8 @@ class PostgresEngine(Engine):
                     # own: only one that begins later is sure to see what another process has done meanwhile.
                     connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK_KEY,))
                     for step in pending(self._applied(connection), known):
+                        if progress is not None:
+                            progress(SchemaState(self._applied(connection), known[-1].number))
                         with connection.transaction():
                             self._apply(connection, step.number, list(step.statements(POSTGRES)))
                 self._continue_feed(connection)
