@@ -8,6 +8,9 @@ from memoranda.files.path import file_path
 MAX_KEY_BYTES = 1_024
 """A key and its folder share an index entry, and PostgreSQL's end at 2,704 bytes."""
 
+MAX_NAME_BYTES = 255
+"""The name of a tenant or a consumer shares an index entry with a namespace."""
+
 _BEHIND_ALL = "\U0010ffff" * (MAX_KEY_BYTES // 4 + 1)
 
 
@@ -30,6 +33,21 @@ def checked_key(key: str) -> str:
     if size > MAX_KEY_BYTES:
         raise InvalidKeyError(f"The key {key[:40]!r}… takes {size} bytes.", f"Keep keys to {MAX_KEY_BYTES} bytes.")
     return key
+
+
+def is_plain_text(text: object) -> bool:
+    r"""Whether every engine can keep this exactly: a string without NUL characters and lone surrogates.
+
+    Example:
+        >>> is_plain_text("käse"), is_plain_text("a\0b"), is_plain_text(7)
+        (True, False, False)
+    """
+    if not isinstance(text, str) or "\x00" in text:
+        return False
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def file_key(key: str) -> str:

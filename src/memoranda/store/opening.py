@@ -11,7 +11,7 @@ from langgraph.store.base import IndexConfig, TTLConfig
 from memoranda.errors import SchemaError, SearchUnavailableError, StoreUrlError
 from memoranda.store.engines.base import Engine
 from memoranda.store.migrations import migrations, pending
-from memoranda.store.operations.context import Context, checked_ttl
+from memoranda.store.operations.context import Context, checked_tenant, checked_ttl
 from memoranda.store.store import MemoryStore
 from memoranda.store.urls import redacted
 
@@ -63,7 +63,7 @@ def open_store(
     engine = open_engine(url, timeout=timeout)
     config: TTLConfig = ttl or {}
     context = Context(
-        tenant=tenant,
+        tenant=checked_tenant(tenant),
         default_ttl=checked_ttl(config.get("default_ttl")),
         refresh_on_read=config.get("refresh_on_read", True),
     )

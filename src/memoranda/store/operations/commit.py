@@ -34,11 +34,11 @@ from memoranda.store.changes import (
     Write,
 )
 from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
-from memoranda.store.keys import checked_key, range_end
-from memoranda.store.namespaces import decode_namespace, encode_namespace
+from memoranda.store.keys import checked_key, folder_of, range_end
+from memoranda.store.namespaces import decode_namespace
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.merge import merge_stored
-from memoranda.store.operations.planning import Planned, checked_author, plan
+from memoranda.store.operations.planning import Planned, checked_author, plan, plan_moves
 from memoranda.store.operations.reconstruct import stored_at
 from memoranda.store.operations.workspace import ItemState, Workspace
 from memoranda.store.values import Kind, Stored, file_stored, with_text
@@ -59,7 +59,7 @@ def commit(context: Context, change_set: ChangeSet, *, opaque: bool = False) -> 
     """
     planned = [plan(change, opaque=opaque) for change in change_set.changes]
     author = checked_author(change_set.author or Author())
-    moves = [(move, encode_namespace(move.scope)) for move in change_set.advance]
+    moves = plan_moves(change_set.advance)
     if not planned and not moves:
         return CommitResult()
     try:
@@ -169,7 +169,8 @@ def _write(work: Workspace, index: int, step: Planned, item: ItemState, change: 
     if change.base is None or change.base == current:
         work.record(item, stored, "write", ttl=ttl)
         return [_landed(item, "write")]
-    if change.base < 0 or change.base > item.loaded_revision:
+    # Where nothing is left, not even a history, what the value was made from has expired.
+    if change.base < 0 or (item.loaded_revision and change.base > item.loaded_revision):
         raise InvalidChangeError(
             f"{item.key} has no revision {change.base} to build on; it stands at {item.loaded_revision}.",
             "Pass the revision that the value was made from.",
@@ -180,7 +181,8 @@ def _write(work: Workspace, index: int, step: Planned, item: ItemState, change: 
             index,
             item,
             "deleted",
-            f"{item.key} was deleted since revision {change.base}. Write it without a base to create it again.",
+            f"{item.key} was deleted, or has expired, since revision {change.base}. "
+            "Write it without a base to create it again.",
             yours=yours,
         )
     base = None
@@ -314,14 +316,15 @@ def _keys_below(work: Workspace, labels: str, folder: str) -> Body[list[str]]:
     if scope is None:
         return []
     prefix = folder_prefix(folder)
-    rows = yield from query("keys_in_folder", namespace_id=scope.id, low=prefix, high=range_end(prefix))
+    rows = yield from query("keys_in_folder", namespace_id=scope.id, now=work.now, low=prefix, high=range_end(prefix))
     keys = dict.fromkeys(key for (key,) in rows)
     for item in work.items_below(labels, prefix):
         if item.stored is None:
             keys.pop(item.key, None)
         else:
             keys[item.key] = None
-    return list(keys)
+    # Folder by folder: what moves up leaves its place before something below moves there.
+    return sorted(keys, key=lambda key: (folder_of(key), key))
 
 
 def _delete_folder(context: Context, labels: str, folder: str, author: Author) -> Body[CommitResult]:

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from memoranda.errors import InvalidValueError
+from memoranda.store.keys import MAX_NAME_BYTES, is_plain_text
 
 _LONGEST_TTL = 1e10
+_MOST = (1 << 62) - 1
 
 
 def _now() -> int:
@@ -30,6 +32,25 @@ class Context:
     clock: Callable[[], int] = _now
     default_ttl: float | None = None
     refresh_on_read: bool = True
+
+
+def countable(limit: int | None) -> int:
+    """How many rows to ask for: None stands for all, and no number is more than a database can add to another."""
+    return _MOST if limit is None else min(max(limit, 0), _MOST)
+
+
+def checked_tenant(tenant: str) -> str:
+    """Return the name of a tenant as it is, if every engine can keep it exactly.
+
+    Raises:
+        InvalidValueError: It is no string, too long, or holds a NUL or a lone surrogate.
+    """
+    if not is_plain_text(tenant) or len(tenant.encode()) > MAX_NAME_BYTES:
+        raise InvalidValueError(
+            f"The tenant {str(tenant)[:80]!r} is no name.",
+            f"Use at most {MAX_NAME_BYTES} bytes, without NUL characters.",
+        )
+    return tenant
 
 
 def checked_ttl(minutes: float | None) -> float | None:

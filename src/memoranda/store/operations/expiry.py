@@ -24,16 +24,17 @@ def sweep_ttl(context: Context) -> Operation[int]:
     """
     swept = 0
     while True:
-        count = yield from transact("write", lambda: _sweep(context))
-        swept += count
-        if count < _PAGE:
+        removed, found = yield from transact("write", lambda: _sweep(context))
+        swept += removed
+        if found < _PAGE:
             return swept
 
 
-def _sweep(context: Context) -> Body[int]:
+def _sweep(context: Context) -> Body[tuple[int, int]]:
+    """One page: how many items were removed, and how many had expired."""
     work = Workspace(context, Author())
     rows = yield from query("expired_items", tenant=context.tenant, now=work.now, limit=_PAGE)
     # Loading an expired item under lock purges it; one that was written anew meanwhile is left alone.
     yield from work.open([(labels, key) for _, labels, key in rows], set())
     yield Batch(work.statements(), last=True)
-    return len(rows)
+    return work.purged, len(rows)

@@ -14,7 +14,7 @@ from memoranda.errors import InvalidValueError
 from memoranda.store.changes import Author, Namespace
 from memoranda.store.effects import Body, Operation, Row, query, transact
 from memoranda.store.namespaces import decode_namespace, encode_namespace
-from memoranda.store.operations.context import Context
+from memoranda.store.operations.context import Context, countable
 from memoranda.store.types import FeedChange
 from memoranda.store.values import to_datetime
 
@@ -54,7 +54,7 @@ def changes(
     """
     start = _parse(since or _START)
     labels = None if namespace is None else encode_namespace(namespace)
-    return (yield from transact("snapshot", lambda: _changes(context, start, author, labels, max(limit, 0))))
+    return (yield from transact("snapshot", lambda: _changes(context, start, author, labels, countable(limit))))
 
 
 def _parse(token: str) -> tuple[int, int, int]:
@@ -72,11 +72,13 @@ def _changes(
     found: list[FeedChange] = []
     feed, namespace_id, position = start
     page = limit if author is None else _PAGE
+    now = context.clock()
     while len(found) < limit:
         if labels is None:
             rows = yield from query(
                 "changes_after",
                 tenant=context.tenant,
+                now=now,
                 feed=feed,
                 namespace_id=namespace_id,
                 position=position,
@@ -85,7 +87,12 @@ def _changes(
         else:
             # Within one namespace changes become visible in the order of their positions.
             rows = yield from query(
-                "changes_in_namespace", tenant=context.tenant, labels=labels, position=position, limit=page
+                "changes_in_namespace",
+                tenant=context.tenant,
+                labels=labels,
+                now=now,
+                position=position,
+                limit=page,
             )
         found += [_change(row) for row in rows if author is None or row[8] == author]
         if len(rows) < page:

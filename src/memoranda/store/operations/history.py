@@ -17,12 +17,10 @@ from memoranda.store.changes import Author, Namespace
 from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, transact
 from memoranda.store.keys import file_key
 from memoranda.store.namespaces import decode_namespace, encode_namespace
-from memoranda.store.operations.context import Context
+from memoranda.store.operations.context import Context, countable
 from memoranda.store.operations.reconstruct import stored_at
 from memoranda.store.types import BlameLine, Revision, StoredItem
 from memoranda.store.values import Kind, Stored, decode_value, to_datetime, to_microseconds
-
-_EVERYTHING = 1 << 62
 
 
 class Head(NamedTuple):
@@ -30,6 +28,7 @@ class Head(NamedTuple):
 
     id: int
     revision: int
+    created_at: int
     stored: Stored | None
 
 
@@ -63,7 +62,7 @@ def history(
         [(1, 'user:ann')]
     """
     place = (encode_namespace(namespace), file_key(key))
-    ends = (_EVERYTHING if limit is None else max(limit, 0), _EVERYTHING if before is None else before)
+    ends = (countable(limit), countable(before))
     return (yield from transact("snapshot", lambda: _history(context, place, ends, follow)))
 
 
@@ -187,8 +186,8 @@ def _find(context: Context, labels: str, key: str) -> Body[Head | None]:
     rows = yield from query("find_item", tenant=context.tenant, labels=labels, key=key, now=context.clock())
     if not rows:
         return None
-    item_id, revision, kind, live, meta, body = rows[0]
-    return Head(item_id, revision, Stored(Kind(kind), meta, body) if live else None)
+    item_id, revision, created_at, kind, live, meta, body = rows[0]
+    return Head(item_id, revision, created_at, Stored(Kind(kind), meta, body) if live else None)
 
 
 def _head(context: Context, labels: str, key: str) -> Body[Head]:
@@ -209,6 +208,8 @@ def _history(context: Context, place: tuple[str, str], ends: tuple[int, int], fo
         rows = yield from query("revisions_of_item", item_id=head.id, before=before, limit=limit - len(found))
         namespace = decode_namespace(labels)
         entries = [to_revision(namespace, key, row) for row in rows]
+        if found and entries and entries[0].at > found[-1].at:
+            break  # another item took the place of the one that was moved away and has expired
         came_from: dict[str, Any] | None = None
         if follow:
             for index, entry in enumerate(entries):
@@ -237,7 +238,9 @@ def _get_at(context: Context, labels: str, key: str, revision: int | None, momen
             f"{key} is deleted at revision {revision}.", "Ask for an earlier revision, or restore one."
         )
     rows = yield from query("life_of_revision", item_id=head.id, revision=revision)
-    created_at, updated_at = rows[0]
+    born_at, updated_at, born_again = rows[0]
+    # What was moved here or imported is older than its history here.
+    created_at = born_at if born_again else head.created_at
     return StoredItem(
         value=decode_value(stored),
         key=key,
@@ -281,7 +284,7 @@ def _blame(context: Context, labels: str, key: str, revision: int | None) -> Bod
     deltas, entries = yield Batch(
         [
             Sql("deltas_below", {"item_id": head.id, "revision": wanted}),
-            Sql("revisions_of_item", {"item_id": head.id, "before": wanted + 1, "limit": _EVERYTHING}),
+            Sql("revisions_of_item", {"item_id": head.id, "before": wanted + 1, "limit": countable(None)}),
         ]
     )
     lines = split_lines(stored.body)

@@ -11,13 +11,12 @@ from memoranda.store.changes import Namespace
 from memoranda.store.effects import Body, Operation, query, transact
 from memoranda.store.keys import folder_of, range_end
 from memoranda.store.namespaces import encode_namespace
-from memoranda.store.operations.context import Context
+from memoranda.store.operations.context import Context, countable
 from memoranda.store.types import GrepMatch, GrepResult, KeyEntry
 from memoranda.store.values import Kind, to_datetime
 
 _PAGE = 1_000
 _GREP_PAGE = 200
-_EVERYTHING = 1 << 62
 # No key starts with a character below this one, so it continues a string in the smallest possible way.
 _SMALLEST = "\x01"
 
@@ -62,7 +61,7 @@ def list_keys(
     labels = encode_namespace(namespace)
     if limit is not None and limit < 0:
         raise InvalidValueError(f"The limit {limit} is negative.", "Pass None for everything.")
-    limit = _EVERYTHING if limit is None else limit
+    limit = countable(limit)
     everything = prefix == ""
     folder = "" if everything else canonical_path(prefix)
     if everything or recursive:
@@ -146,7 +145,7 @@ def grep(
         return GrepResult(())
     root = "" if path == "" else canonical_path(path)
     matcher = compile_glob(glob) if glob is not None else None
-    stop = _EVERYTHING if limit is None else max(limit, 0)
+    stop = countable(limit)
     return (yield from transact("snapshot", lambda: _grep(context, labels, root, text, needle, matcher, stop)))
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from memoranda.errors import InvalidChangeError, InvalidValueError
-from memoranda.store.changes import Append, Author, Change, Delete, Edit, Move, Restore, Write
-from memoranda.store.keys import checked_key, file_key
+from memoranda.store.changes import Append, Author, Change, CursorMove, Delete, Edit, Move, Restore, Write
+from memoranda.store.keys import MAX_NAME_BYTES, checked_key, file_key, is_plain_text
 from memoranda.store.namespaces import encode_namespace, encode_writable
 from memoranda.store.operations.context import checked_ttl
 from memoranda.store.values import Stored, encode_text, encode_value
+
+_LAST_POSITION = (1 << 63) - 1
 
 
 class Planned(NamedTuple):
@@ -32,22 +34,12 @@ def checked_author(author: Author) -> Author:
         InvalidChangeError: A field is no string, or holds a NUL or a lone surrogate.
     """
     for text in (author.actor, author.thread_id, author.run_id, author.tool_call_id, author.reason):
-        if text is None:
-            continue
-        if not isinstance(text, str) or "\x00" in text or (not text.isascii() and _unencodable(text)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if text is not None and not is_plain_text(text):
             raise InvalidChangeError(
                 f"The author {author!r} holds something that is no plain text.",
                 "Use strings without NUL characters.",
             )
     return author
-
-
-def _unencodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 def plan(change: Change, *, opaque: bool = False) -> Planned:
@@ -90,14 +82,48 @@ def plan(change: Change, *, opaque: bool = False) -> Planned:
             _check_base(base)
             return Planned(change, encode_namespace(namespace), settle(key))
         case Restore(namespace, key, revision):
-            _check_base(revision)
+            _check_base(revision, required=True)
             return Planned(change, encode_namespace(namespace), settle(key))
         case _:
             raise InvalidChangeError(f"{change!r} is no change.", "Use Write, Edit, Append, Delete, Move or Restore.")
 
 
-def _check_base(revision: object) -> None:
-    if revision is not None and (not isinstance(revision, int) or isinstance(revision, bool)):
+def plan_moves(moves: Sequence[CursorMove]) -> list[tuple[CursorMove, str]]:
+    """The cursor moves of a change set, each with the text of its namespace.
+
+    Raises:
+        InvalidChangeError: A cursor is moved twice, or not from one position to another, or has no proper name.
+        InvalidNamespaceError: A namespace cannot be stored.
+    """
+    planned = [(_checked_move(move), encode_namespace(move.scope)) for move in moves]
+    seen: set[tuple[str, str]] = set()
+    for move, labels in planned:
+        if (move.consumer, labels) in seen:
+            raise InvalidChangeError(
+                f"The cursor {move.consumer!r} is moved twice in one change set.", "Move it once, all the way."
+            )
+        seen.add((move.consumer, labels))
+    return planned
+
+
+def _checked_move(move: CursorMove) -> CursorMove:
+    name = move.consumer
+    if not is_plain_text(name) or not name or len(name.encode()) > MAX_NAME_BYTES:
+        raise InvalidChangeError(
+            f"The consumer {str(name)[:80]!r} is no name.", f"Use 1 to {MAX_NAME_BYTES} bytes without NUL characters."
+        )
+    if move.lease is not None and not is_plain_text(move.lease):
+        raise InvalidChangeError(f"The lease {move.lease!r} is no plain text.", "Use a string without NUL characters.")
+    for position in (move.expect, move.to):
+        if type(position) is not int or not 0 <= position <= _LAST_POSITION:
+            raise InvalidChangeError(f"{position!r} is no position of a cursor.", "Pass a whole number from 0 on.")
+    return move
+
+
+def _check_base(revision: object, *, required: bool = False) -> None:
+    if revision is None and not required:
+        return
+    if not isinstance(revision, int) or isinstance(revision, bool):
         raise InvalidChangeError(f"{revision!r} is no revision.", "Pass its number, as history() gives it.")
 
 

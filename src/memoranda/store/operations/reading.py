@@ -13,7 +13,7 @@ from memoranda.store.effects import Batch, Body, Operation, Row, Rows, Sql, quer
 from memoranda.store.filters import compile_filter
 from memoranda.store.keys import checked_key
 from memoranda.store.namespaces import decode_namespace, encode_namespace, prefix_range
-from memoranda.store.operations.context import Context
+from memoranda.store.operations.context import Context, countable
 from memoranda.store.types import StoredItem, StoredSearchItem
 from memoranda.store.values import Stored, decode_value, to_datetime
 
@@ -44,9 +44,10 @@ def get_many(context: Context, wanted: Sequence[Wanted]) -> Operation[list[Store
         )
         for namespace, key, _ in wanted
     ]
-    found = yield from transact("read", lambda: _each(statements))
+    # Several are read from one snapshot, or of what was written together they might see a part.
+    found = yield from transact("snapshot" if len(statements) > 1 else "read", lambda: _each(statements))
     touched = [
-        (rows[0][0], rows[0][5])
+        (rows[0][0], rows[0][1], rows[0][5])
         for (_, _, refresh), rows in zip(wanted, found, strict=True)
         if refresh and rows and rows[0][5] is not None
     ]
@@ -59,7 +60,7 @@ def get_many(context: Context, wanted: Sequence[Wanted]) -> Operation[list[Store
 
 
 def _each(statements: list[Sql]) -> Body[list[Rows]]:
-    return (yield Batch(statements))
+    return (yield Batch(statements, last=True))
 
 
 def _item(namespace: Namespace, key: str, row: Row) -> StoredItem:
@@ -92,9 +93,9 @@ def search(
         )
     low, high = prefix_range(prefix)
     matches = compile_filter(filter) if filter else None
-    limit, offset = max(limit, 0), max(offset, 0)
+    limit, offset = countable(limit), countable(offset)
     rows = yield from transact("snapshot", lambda: _search(context, low, high, matches, limit, offset))
-    if refresh and (touched := [(row[1], row[7]) for row in rows if row[7] is not None]):
+    if refresh and (touched := [(row[1], row[3], row[7]) for row in rows if row[7] is not None]):
         yield from _touch(context, touched)
     return [
         StoredSearchItem(
@@ -124,18 +125,24 @@ def list_namespaces(
     return (
         yield from transact(
             "snapshot",
-            lambda: _list_namespaces(context, conditions, max_depth, max(limit, 0), max(offset, 0)),
+            lambda: _list_namespaces(context, conditions, max_depth, countable(limit), countable(offset)),
         )
     )
 
 
-def _touch(context: Context, items: list[tuple[int, float]]) -> Operation[None]:
-    """Restart the time to live of items that were read: (id, minutes)."""
+def _touch(context: Context, items: list[tuple[int, int, float]]) -> Operation[None]:
+    """Restart the time to live of items that were read: (id, revision, minutes)."""
     now = context.clock()
 
     def body() -> Body[None]:
         yield Batch(
-            [Sql("touch_item", {"id": item, "expires_at": now + int(ttl * 60_000_000)}) for item, ttl in items],
+            [
+                Sql(
+                    "touch_item",
+                    {"id": item, "revision": revision, "now": now, "expires_at": now + int(ttl * 60_000_000)},
+                )
+                for item, revision, ttl in sorted(items)  # two that read the same must not wait for each other
+            ],
             last=True,
         )
 

@@ -119,7 +119,9 @@ class Workspace:
             if found:
                 self.scopes[labels] = _scope(labels, found[0])
         for (labels, key), found in zip(wanted, rows[len(scopes) :], strict=True):
-            self._items[labels, key] = self._load(labels, key, found[0] if found else None)
+            # Without its namespace it is too new: both were made between the two statements that looked for them.
+            row = found[0] if found and labels in self.scopes else None
+            self._items[labels, key] = self._load(labels, key, row)
 
     def item(self, labels: str, key: str) -> ItemState:
         """An item that `open` loaded."""
@@ -202,7 +204,7 @@ class Workspace:
         scope.digest = replace_in_sum(scope.digest, link, item.digest)
         scope.changed = item.changed = True
         if previous is None:
-            item.created_at = at if created_at is None else created_at
+            item.created_at = at if created_at is None else min(created_at, at)
         item.updated_at = at
         item.stored = stored
         if stored is not None:  # a deleted item keeps its time, so that its history goes when it would have gone
@@ -218,6 +220,11 @@ class Workspace:
         scope.digest = replace_in_sum(scope.digest, item.digest, None)
         scope.changed = True
         self._items[item.labels, item.key] = ItemState(item.labels, item.key)
+
+    @property
+    def purged(self) -> int:
+        """How many items are removed with their history."""
+        return len(self._purged) // 2
 
     def statements(self) -> list[Sql]:
         """Everything that has to be written, in an order in which it can be.

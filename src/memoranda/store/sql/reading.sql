@@ -8,7 +8,7 @@ WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND label
   AND live = 1 AND (expires_at IS NULL OR expires_at > :now);
 
 -- name: find_item
-SELECT id, revision, kind, live, meta, body
+SELECT id, revision, created_at, kind, live, meta, body
 FROM items
 WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND labels = :labels) AND key = :key
   AND (expires_at IS NULL OR expires_at > :now);
@@ -110,7 +110,9 @@ SELECT max(revision) FROM revisions WHERE item_id = :item_id AND at <= :at;
 
 -- name: life_of_revision
 SELECT (SELECT max(born.at) FROM revisions born
-        WHERE born.item_id = :item_id AND born.revision <= :revision AND born.previous_kind IS NULL), at
+        WHERE born.item_id = :item_id AND born.revision <= :revision AND born.previous_kind IS NULL), at,
+       EXISTS (SELECT 1 FROM revisions later
+               WHERE later.item_id = :item_id AND later.revision > :revision AND later.previous_kind IS NULL)
 FROM revisions
 WHERE item_id = :item_id AND revision = :revision;
 
@@ -129,6 +131,7 @@ JOIN namespaces n ON n.id = r.namespace_id
 WHERE (r.feed, r.namespace_id, r.position) > (:feed, :namespace_id, :position)
   AND r.feed < {feed_horizon}
   AND n.tenant = :tenant
+  AND (i.expires_at IS NULL OR i.expires_at > :now)
 ORDER BY r.feed, r.namespace_id, r.position
 LIMIT :limit;
 
@@ -139,6 +142,7 @@ FROM namespaces n
 JOIN revisions r ON r.namespace_id = n.id
 JOIN items i ON i.id = r.item_id
 WHERE n.tenant = :tenant AND n.labels = :labels AND r.position > :position
+  AND (i.expires_at IS NULL OR i.expires_at > :now)
 ORDER BY r.position
 LIMIT :limit;
 
@@ -167,4 +171,7 @@ WHERE item_id = :item_id
 ORDER BY revision;
 
 -- name: totals
-SELECT count(*), coalesce(sum(live), 0), coalesce(sum(position), 0) FROM namespaces WHERE tenant = :tenant;
+SELECT coalesce(sum(CASE WHEN EXISTS (SELECT 1 FROM items i WHERE i.namespace_id = n.id) THEN 1 ELSE 0 END), 0),
+       coalesce(sum(n.live), 0), coalesce(sum(n.position), 0)
+FROM namespaces n
+WHERE n.tenant = :tenant;

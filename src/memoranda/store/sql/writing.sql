@@ -61,6 +61,7 @@ DELETE FROM revisions WHERE item_id = :item_id;
 SELECT key
 FROM items
 WHERE namespace_id = :namespace_id AND live = 1 AND parent >= :low AND parent < :high
+  AND (expires_at IS NULL OR expires_at > :now)
 ORDER BY parent, key;
 
 -- name: lock_cursor
@@ -80,7 +81,10 @@ SET position = CASE WHEN position = :expected AND (lease IS NULL OR lease = :lea
 WHERE consumer = :consumer AND tenant = :tenant AND labels = :labels;
 
 -- name: touch_item
-UPDATE items SET expires_at = :expires_at WHERE id = :id AND live = 1;
+-- Only what was read lives on: not what was written meanwhile, which has a time of its own or none, and nothing that is
+-- past its time by now.
+UPDATE items SET expires_at = :expires_at
+WHERE id = :id AND revision = :revision AND expires_at > :now AND expires_at < :expires_at;
 
 -- name: expired_items
 SELECT i.id, n.labels, i.key
