@@ -172,6 +172,20 @@ def test_globs_that_cannot_be(notes: Run, run_json: RunJson, pattern: str) -> No
     check(run_json("grep", "tea", "--glob", pattern, code=2), "InvalidGlobError")
 
 
+def test_a_folder_is_no_item(notes: Run, run_json: RunJson) -> None:
+    for command in ("cat", "log", "diff", "blame"):
+        error = run_json(command, "/notes", code=3)
+        assert error["error"] == "ItemNotFoundError" and "is a folder" in error["cause"], command
+        assert "`memoranda ls /notes`" in error["remedy"]
+
+
+def test_an_error_speaks_of_commands(notes: Run) -> None:
+    for line in (["edit", "/never", "a", "b"], ["mv", "/never", "/x"]):
+        assert "`memoranda ls` lists what does." in notes(*line, code=3).stderr
+    assert "`memoranda log` shows its history." in notes("cat", "/notes/tea.md", "-r", 9, code=3).stderr
+    assert "memory://" not in notes("ls", "--store", "memory.db", code=2).stderr
+
+
 def test_a_grep_for_nothing(notes: Run) -> None:
     notes("grep", "", code=2)
 
@@ -191,7 +205,7 @@ def test_usage(anywhere: Run, arguments: list[str]) -> None:
     text = anywhere(*arguments, code=2).stderr
     assert text.startswith("Error: ") and "--help" in text
     error = json.loads(anywhere(*arguments, "--json", code=2).stderr)
-    assert error["error"] == "UsageError" and "--help" in error["remedy"]
+    assert error["error"] == "UsageError" and error["cause"].endswith(".") and "--help" in error["remedy"]
 
 
 def test_json_errors_are_one_object_and_nothing_else(notes: Run) -> None:

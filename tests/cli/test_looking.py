@@ -47,6 +47,13 @@ def test_ls_without_a_namespace_lists_namespaces(run: Run, run_json: RunJson) ->
     assert run("ls", MEMORANDA_NAMESPACE="").stdout.split() == ["a%2Fb", "acme/bob", "ann"]
 
 
+def test_an_empty_namespace_names_those_below_it(run: Run) -> None:
+    run("write", "-n", "acme/ann", "/x", "x")
+    run("write", "-n", "acme-corp", "/x", "x")
+    assert run("ls", "-n", "acme").stderr == "Nothing is in acme itself; try acme/ann.\n"
+    assert run("ls", "-n", "ac").stderr == "Nothing is in ac.\n"
+
+
 def test_the_only_namespace_is_used_and_named(run: Run) -> None:
     run("write", "/x", "only one")
     result = run("cat", "/x", MEMORANDA_NAMESPACE="")
@@ -70,7 +77,7 @@ def test_tree(notes: Run) -> None:
     assert lines[4].startswith("    │   └── er.md  8 B  r1")
     assert lines[5].startswith("    └── tea.md  18 B  r2")
     assert lines[6].startswith("profile")
-    assert lines[7].startswith("4 files, ")
+    assert lines[7].startswith("4 items, ")
     assert notes("tree", "/notes/deep").stdout.splitlines()[1].startswith("└── er.md")
 
 

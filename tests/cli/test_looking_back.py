@@ -26,9 +26,11 @@ def test_diff(notes: Run, run_json: RunJson) -> None:
     assert "+BLACK" in notes("diff", "/notes/tea.md", 1).stdout
     assert "WHITE" not in notes("diff", "/notes/tea.md", 1, 2).stdout
     assert run_json("diff", "/notes/tea.md", 2, 2)["diff"] == ""
+    last = run_json("diff", "/notes/tea.md")
+    assert (last["before"], last["after"]) == (2, 3) and "WHITE" in last["diff"]
     assert "Binary" in notes("diff", "/logo.png").stdout
     notes("diff", "/notes/tea.md", 9, code=3)
-    notes("diff", "/never", code=3)
+    assert "does not exist in ann" in notes("diff", "/never", code=3).stderr
     notes("diff", "/notes/tea.md", "x", code=2)
 
 
@@ -39,7 +41,7 @@ def test_blame(notes: Run, run_json: RunJson) -> None:
     lines = run_json("blame", "/notes/tea.md", "--revision", 1)["lines"]
     assert [line["revision"]["revision"] for line in lines] == [1, 1, 1]
     notes("blame", "/logo.png", code=2)
-    notes("blame", "/never", code=3)
+    assert "does not exist in ann" in notes("blame", "/never", code=3).stderr
 
 
 def test_restore(notes: Run, run_json: RunJson) -> None:
@@ -62,6 +64,7 @@ def test_changes(notes: Run, run_json: RunJson) -> None:
     assert first["changes"] + rest["changes"] == run_json("changes")["changes"]
     assert run_json("changes", "--since", rest["next"]) == {"changes": [], "next": rest["next"]}
     lines = notes("changes", "--follow", "--limit", 3, "--json").stdout.splitlines()
+    assert [json.loads(line) for line in lines] == run_json("changes", "--limit", 3)["changes"]
     assert [json.loads(line)["key"] for line in lines] == ["/notes/tea.md", "/notes/tea.md", "/notes/deep/er.md"]
     assert "ann:/notes/tea.md" in notes("changes").stdout
     notes("changes", "--since", "yesterday", code=2)
@@ -76,6 +79,7 @@ def test_verify(notes: Run, run_json: RunJson, store_url: str) -> None:
     ]
     assert [each["namespace"] for each in run_json("verify", "-n", "bob")["namespaces"]] == [["bob", "private"]]
     assert "All is well" in notes("verify").stdout
+    assert "1 item with 1 revision." in notes("verify", "-n", "bob").stdout
     damage(store_url)
     broken = run_json("verify", code=1)
     assert not broken["ok"] and "tea.md" in broken["problems"][0]
@@ -91,7 +95,8 @@ def test_stats(notes: Run, run_json: RunJson, engine: str) -> None:
 
 def test_migrate_says_from_where_to_where(run: Run, run_json: RunJson, store_url: str, engine: str) -> None:
     if engine == "postgres":  # a database that is there, without tables
-        assert run_json("ls", code=5)["error"] == "SchemaError"
+        error = run_json("ls", code=5)
+        assert error["error"] == "SchemaError" and error["cause"].startswith("There is no store in postgresql://")
         assert run_json("migrate", "--check", code=1)["current"] is False
     else:
         run("migrate", "--check", code=5)

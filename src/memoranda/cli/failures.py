@@ -38,10 +38,6 @@ class UsageError(MemorandaError, ValueError):
     """The command line asks for something that makes no sense."""
 
 
-class NothingFoundError(MemorandaError, LookupError):
-    """What the command line names does not exist."""
-
-
 class PipeClosedError(Exception):
     """Whoever read the output has seen enough."""
 
@@ -63,6 +59,9 @@ _TERMS = (
     (re.compile(r", or open it with migrate=True"), ""),
     (re.compile(r"Write it without a base\b"), "Write it without --base"),
     (re.compile(r"write with the new revision as base\b"), "write with the new revision as --base"),
+    (re.compile(r"\bList the folder to see what there is\b"), "`memoranda ls` lists what does"),
+    (re.compile(r"\bLook at its history\b"), "`memoranda log` shows its history"),
+    (re.compile(r"\bUse sqlite:///memory\.db, memory:// or\b"), "Use sqlite:///memory.db or"),
 )
 
 
@@ -72,7 +71,7 @@ def exit_code(error: BaseException) -> int:
     from memoranda.transfer.errors import BundleConflictError, KeyCollisionError, SourceError, TransferError
 
     match error:
-        case ItemNotFoundError() | RevisionNotFoundError() | NothingFoundError() | FileNotFoundError() | SourceError():
+        case ItemNotFoundError() | RevisionNotFoundError() | FileNotFoundError() | SourceError():
             return NOT_FOUND
         case ConflictError() | ItemExistsError() | BundleConflictError() | KeyCollisionError():
             return CONFLICT
@@ -99,7 +98,7 @@ def described(error: BaseException) -> dict[str, Any]:
         case MemorandaError():
             cause, remedy = _in_our_terms(error.cause), _in_our_terms(error.remedy)
         case typer.TyperException():
-            name, cause = "UsageError", error.format_message()
+            name, cause = "UsageError", _sentence(error.format_message())
             context = getattr(error, "ctx", None)
             remedy = f"See `{context.command_path if context else 'memoranda'} --help`."
         case OSError():
@@ -107,6 +106,7 @@ def described(error: BaseException) -> dict[str, Any]:
             cause = f"{error.filename}: {what}." if error.filename else f"{what}."
             remedy = {
                 errno.ENOENT: "Check the path.",
+                errno.EISDIR: "Name a file in it.",
                 errno.EACCES: "Check who may read and write it.",
                 errno.EPERM: "Check who may read and write it.",
                 errno.ENOSPC: "Free some disk space.",
@@ -115,6 +115,10 @@ def described(error: BaseException) -> dict[str, Any]:
             cause = f"Something unexpected happened ({name}): {cause or 'no details'}."
             remedy = "Run it again with --debug and report what that shows."
     return {"error": name, "cause": cause, "remedy": remedy, **_conflicts(error)}
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def _in_our_terms(text: str) -> str:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from memoranda.cli.settings import Settings, default_file
 from memoranda.errors import SchemaError, SchemaTooNewError, StoreUnavailableError
+from memoranda.store.urls import redacted
 
 if TYPE_CHECKING:
     from memoranda.store.engines.base import Engine
@@ -35,7 +36,17 @@ def open_to_read(settings: Settings) -> MemoryStore:
         StoreError: See `open_store`.
     """
     require_existing(settings)
-    return _open(settings, migrate=_in_memory(settings))
+    try:
+        return _open(settings, migrate=_in_memory(settings))
+    except SchemaTooNewError:
+        raise
+    except SchemaError:
+        if not _is_empty(settings):
+            raise
+        raise SchemaError(
+            f"There is no store in {redacted(store_url(settings))} yet.",
+            f"Check --store, or start one by writing to it: {_HELLO}.",
+        ) from None
 
 
 def require_existing(settings: Settings) -> None:
@@ -78,12 +89,7 @@ def open_to_write(settings: Settings, *, dry_run: bool = False) -> MemoryStore:
     except SchemaTooNewError:
         raise
     except SchemaError:
-        engine = open_engine(settings)
-        try:
-            empty = engine.schema().applied == 0
-        finally:
-            engine.close()
-        if not empty:
+        if not _is_empty(settings):
             raise
     return _open(settings, migrate=True)
 
@@ -101,6 +107,15 @@ def _open(settings: Settings, *, migrate: bool) -> MemoryStore:
     return open_store(
         store_url(settings), tenant=settings.tenant or "", timeout=settings.timeout or 0.0, migrate=migrate
     )
+
+
+def _is_empty(settings: Settings) -> bool:
+    """Whether the database is there and holds no store."""
+    engine = open_engine(settings)
+    try:
+        return engine.schema().applied == 0
+    finally:
+        engine.close()
 
 
 def _in_memory(settings: Settings) -> bool:

@@ -59,6 +59,16 @@ def human_size(size: int) -> str:
     return f"{size} B" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things for people.
+
+    Example:
+        >>> counted(1, "item"), counted(2_100, "item")
+        ('1 item', '2,100 items')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def human_time(at: datetime | None) -> str:
     """A time for people, in UTC and to the second, in a form that `--at` takes.
 
@@ -115,10 +125,10 @@ class Output:
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
-    def data(self, value: Any) -> None:
-        """Write one JSON value: over several lines on a terminal, else on one."""
+    def data(self, value: Any, *, one_line: bool = False) -> None:
+        """Write one JSON value: over several lines on a terminal, unless one is asked for; else on one."""
         ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") not in ("utf8", "utf8sig")
-        indent = 2 if self.on_terminal else None
+        indent = 2 if self.on_terminal and not one_line else None
         sys.stdout.write(json.dumps(value, ensure_ascii=ascii_only, indent=indent, default=_plain) + "\n")
 
     def line(self, *parts: Part) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,10 +10,11 @@ import typer
 
 from memoranda.cli.command import HISTORY, Actor, Path, Reason, command
 from memoranda.cli.commands import shapes
-from memoranda.cli.failures import NothingFoundError
+from memoranda.cli.commands.reading import missing
 from memoranda.cli.names import format_namespace
 from memoranda.cli.output import human_time, printable
 from memoranda.cli.session import Session
+from memoranda.errors import ItemNotFoundError
 
 if TYPE_CHECKING:
     from memoranda.store.types import FeedChange, Revision
@@ -36,9 +36,7 @@ def log(
     key = session.key(path)
     revisions = session.reading().history(session.namespace, key, limit=limit, follow=follow)
     if not revisions:
-        raise NothingFoundError(
-            f"{key} never existed in {format_namespace(session.namespace)}.", "`memoranda ls` lists what does."
-        )
+        raise missing(session, key)
     patches = [_patch(session, change) for change in revisions] if patch else [""] * len(revisions)
     if session.json:
         shown = [
@@ -71,11 +69,19 @@ def diff(
     The exit code is 0 whether or not anything differs.
     """
     key = session.key(path)
-    text = session.reading().diff(session.namespace, key, before, after)
+    store, namespace = session.reading(), session.namespace
+    if after is None:
+        newest = store.history(namespace, key, limit=1)
+        if not newest:
+            raise missing(session, key)
+        after = newest[0].revision
+    before = after - 1 if before is None else before
+    try:
+        text = store.diff(namespace, key, before, after)
+    except ItemNotFoundError:
+        raise missing(session, key) from None
     if session.json:
-        session.out.data(
-            {"namespace": list(session.namespace), "key": key, "before": before, "after": after, "diff": text}
-        )
+        session.out.data({"namespace": list(namespace), "key": key, "before": before, "after": after, "diff": text})
         return
     _show_diff(session, text)
 
@@ -91,7 +97,10 @@ def blame(
 ) -> None:
     """Show for every line which revision wrote it, when, and who."""
     key = session.key(path)
-    lines = session.reading().blame(session.namespace, key, revision=revision)
+    try:
+        lines = session.reading().blame(session.namespace, key, revision=revision)
+    except ItemNotFoundError:
+        raise missing(session, key) from None
     if session.json:
         session.out.data(
             {
@@ -183,7 +192,7 @@ def changes(
 
 def _show_now(session: Session, change: FeedChange, shape: dict[str, Any]) -> None:
     if session.json:
-        print(json.dumps(shape, default=str))
+        session.out.data(shape, one_line=True)
     else:
         session.out.rows([_feed_row(change)])
     sys.stdout.flush()

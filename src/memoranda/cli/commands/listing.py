@@ -9,10 +9,10 @@ import typer
 
 from memoranda.cli.command import LOOK, command
 from memoranda.cli.commands import shapes
-from memoranda.cli.failures import NothingFoundError
 from memoranda.cli.names import format_namespace
-from memoranda.cli.output import human_size, printable
+from memoranda.cli.output import counted, human_size, printable
 from memoranda.cli.session import Session
+from memoranda.errors import ItemNotFoundError
 
 if TYPE_CHECKING:
     from memoranda.store.changes import Namespace
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memoranda.store.types import KeyEntry
 
 _PAGE = 1_000
+_HINTS = 3
 # Behind every path, and before every name that starts with a greater character than a slash.
 _BEHIND_PATHS = "/\U0010ffff/\U0010ffff"
 
@@ -50,7 +51,7 @@ def ls(
     elif entries:
         session.out.rows(shapes.entry_rows(entries), right=frozenset({0, 1}))
     else:
-        session.out.note(f"Nothing is in {format_namespace(session.namespace)}.")
+        _nothing(session)
 
 
 @command("tree", "memoranda tree -n ann /notes", panel=LOOK)
@@ -71,8 +72,8 @@ def tree(
     _branches(session, {e.key[len(prefix) :]: e for e in entries if e.key.startswith(prefix)}, "")
     for named in (e for e in entries if not e.key.startswith(prefix)):
         session.out.line(printable(named.key), (f"  {_detail(named)}", "dim"))
-    files = f"{len(entries)} file{'' if len(entries) == 1 else 's'}"
-    session.out.line((f"{files}, {human_size(sum(e.size for e in entries))}", "dim"))
+    size = human_size(sum(e.size for e in entries))
+    session.out.line((f"{counted(len(entries), 'item')}, {size}", "dim"))
 
 
 def _namespaces(session: Session) -> None:
@@ -86,6 +87,14 @@ def _namespaces(session: Session) -> None:
         session.out.line((printable(format_namespace(labels)), "bold blue"))
     if not found:
         session.out.note("The store is empty. Write something: memoranda write -n you /hello.md 'Hello.'")
+
+
+def _nothing(session: Session) -> None:
+    """Say that a namespace is empty, and where its labels lead on, since scope is exact."""
+    place = format_namespace(session.namespace)
+    below = session.reading().list_namespaces(prefix=session.namespace, limit=_HINTS)
+    names = ", ".join(format_namespace(labels) for labels in below)
+    session.out.note(f"Nothing is in {place} itself; try {names}." if below else f"Nothing is in {place}.")
 
 
 def _entries(session: Session, path: str | None, *, recursive: bool) -> list[KeyEntry]:
@@ -108,7 +117,7 @@ def _one(session: Session, path: str) -> KeyEntry:
     changes = session.reading().history(session.namespace, key, limit=1)
     item = session.reading().get(session.namespace, key, refresh_ttl=False)
     if item is None:
-        raise NothingFoundError(
+        raise ItemNotFoundError(
             f"{key} does not exist in {format_namespace(session.namespace)}.",
             f"It was deleted: `memoranda log {key}` shows its history."
             if changes

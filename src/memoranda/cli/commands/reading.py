@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memoranda.cli.command import LOOK, Path, command
-from memoranda.cli.failures import NothingFoundError, UsageError
+from memoranda.cli.failures import UsageError
 from memoranda.cli.names import format_namespace
 from memoranda.cli.output import human_size, printable
 from memoranda.cli.session import Session
+from memoranda.errors import ItemNotFoundError
 
 if TYPE_CHECKING:
     from memoranda.store.types import StoredItem
@@ -80,18 +81,27 @@ def current(session: Session, key: str) -> StoredItem:
     """The item as it is now.
 
     Raises:
-        NothingFoundError: It does not exist.
+        ItemNotFoundError: It does not exist.
     """
     item = session.reading().get(session.namespace, key, refresh_ttl=False)
     if item is not None:
         return item
-    deleted = session.reading().history(session.namespace, key, limit=1)
-    raise NothingFoundError(
-        f"{key} {'is deleted' if deleted else 'does not exist'} in {format_namespace(session.namespace)}.",
-        f"`memoranda log {key}` shows its history, and `memoranda restore` brings it back."
-        if deleted
-        else "`memoranda ls` lists what does.",
-    )
+    raise missing(session, key)
+
+
+def missing(session: Session, key: str) -> ItemNotFoundError:
+    """The error for an item that is not there: deleted, a folder, or nothing at all."""
+    store, namespace, place = session.reading(), session.namespace, format_namespace(session.namespace)
+    if store.history(namespace, key, limit=1):
+        return ItemNotFoundError(
+            f"{key} is deleted in {place}.",
+            f"`memoranda log {key}` shows its history, and `memoranda restore` brings it back.",
+        )
+    if key.startswith("/") and store.list_keys(namespace, key, limit=1):
+        return ItemNotFoundError(
+            f"{key} is a folder in {place}, and no item.", f"`memoranda ls {key}` lists what is in it."
+        )
+    return ItemNotFoundError(f"{key} does not exist in {place}.", "`memoranda ls` lists what does.")
 
 
 def content_of(value: Mapping[str, Any]) -> bytes:

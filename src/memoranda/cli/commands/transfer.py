@@ -15,7 +15,7 @@ from memoranda.cli.command import WHOLE, Actor, Reason, command
 from memoranda.cli.failures import UsageError
 from memoranda.cli.names import format_namespace
 from memoranda.cli.opening import open_to_read
-from memoranda.cli.output import Advance, human_size, printable
+from memoranda.cli.output import Advance, counted, human_size, printable
 from memoranda.cli.session import Session
 
 if TYPE_CHECKING:
@@ -293,6 +293,6 @@ def _show(
     more = f" and {len(report.namespaces) - _SHOWN} more" if len(report.namespaces) > _SHOWN else ""
     session.out.line(
         (did, "bold green"),
-        f" {report.items} items with {report.revisions} revisions, {human_size(report.bytes)}",
+        f" {counted(report.items, 'item')} with {counted(report.revisions, 'revision')}, {human_size(report.bytes)}",
         f" ({names}{more})." if names else ".",
     )

@@ -10,7 +10,7 @@ from memoranda.cli.command import WHOLE, command
 from memoranda.cli.failures import NO
 from memoranda.cli.names import format_namespace
 from memoranda.cli.opening import make_room, open_engine, require_existing
-from memoranda.cli.output import human_size, printable
+from memoranda.cli.output import counted, human_size, printable
 from memoranda.cli.session import Session
 
 
@@ -64,8 +64,8 @@ def verify(session: Session) -> None:
         for problem in result.problems:
             session.out.line(("✗ ", "bold red"), printable(problem))
         items, revisions = (sum(getattr(each, name) for each in result.namespaces) for name in ("items", "revisions"))
-        verdict = ("All is well", "green") if result.ok else (f"{len(result.problems)} problems", "bold red")
-        session.out.line(verdict, f": {items} items with {revisions} revisions were checked.")
+        verdict = ("All is well", "green") if result.ok else (counted(len(result.problems), "problem"), "bold red")
+        session.out.line(verdict, f": checked {counted(items, 'item')} with {counted(revisions, 'revision')}.")
     if not result.ok:
         raise typer.Exit(NO)
 

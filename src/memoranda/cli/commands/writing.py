@@ -10,10 +10,11 @@ import typer
 
 from memoranda.cli.command import CHANGE, Actor, Path, Reason, command
 from memoranda.cli.commands import shapes
-from memoranda.cli.failures import NothingFoundError, UsageError
+from memoranda.cli.failures import UsageError
 from memoranda.cli.names import format_namespace, parse_namespace
-from memoranda.cli.output import printable
+from memoranda.cli.output import counted, printable
 from memoranda.cli.session import Session
+from memoranda.errors import ItemNotFoundError
 
 if TYPE_CHECKING:
     from memoranda.store.changes import Committed, Namespace
@@ -101,15 +102,17 @@ def rm(
         try:
             result = store.commit(ChangeSet([Delete(namespace, key, missing_ok=False)], author))
         except LookupError:
-            raise NothingFoundError(
+            raise ItemNotFoundError(
                 f"{key} does not exist in {format_namespace(namespace)}.", "`memoranda ls` lists what does."
             ) from None
         _show_all(session, result.revisions, "Deleted")
         return
     if not recursive:
-        raise UsageError(f"{key} is a folder that holds {_files(len(below))}.", "Add --recursive to delete all of it.")
+        raise UsageError(
+            f"{key} is a folder that holds {counted(len(below), 'file')}.", "Add --recursive to delete all of it."
+        )
     if not yes:
-        _ask(session, f"Delete {_files(len(below))} below {printable(key)} in {format_namespace(namespace)}?")
+        _ask(session, f"Delete {counted(len(below), 'file')} below {printable(key)} in {format_namespace(namespace)}?")
     _show_all(session, store.delete_prefix(namespace, key, author=author).revisions, "Deleted")
 
 
@@ -222,10 +225,6 @@ def _ask(session: Session, question: str) -> None:
     if session.json or not sys.stdin.isatty():
         raise UsageError("This asks before it deletes, and nobody is here to answer.", "Add --yes.")
     typer.confirm(question, abort=True, err=True)
-
-
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count} files"
 
 
 def _show_all(session: Session, landed: tuple[Committed, ...], did: str) -> None:
