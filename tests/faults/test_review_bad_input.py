@@ -73,6 +73,13 @@ def test_a_restored_revision_has_a_number(store: MemoryStore) -> None:
         store.restore(SPACE, "/a.md", None)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("after", ["\ud800", "/a\0", 7])
+def test_a_page_goes_on_after_a_key(store: MemoryStore, after: Any) -> None:
+    for settings in ({}, {"recursive": True}):
+        with pytest.raises(InvalidValueError):
+            store.list_keys(SPACE, after=after, **settings)
+
+
 @pytest.mark.parametrize("tenant", [None, 7, "a\0", "\ud800", "x" * 2_000])
 def test_tenants_are_short_texts(store_url: str, open_here: Callable[..., MemoryStore], tenant: Any) -> None:
     with pytest.raises(InvalidValueError):

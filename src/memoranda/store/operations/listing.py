@@ -9,7 +9,7 @@ from memoranda.files.globbing import Glob, compile_glob
 from memoranda.files.path import canonical_path, folder_prefix
 from memoranda.store.changes import Namespace
 from memoranda.store.effects import Body, Operation, query, transact
-from memoranda.store.keys import folder_of, range_end
+from memoranda.store.keys import folder_of, is_plain_text, range_end
 from memoranda.store.namespaces import encode_namespace
 from memoranda.store.operations.context import Context, countable
 from memoranda.store.types import GrepMatch, GrepResult, KeyEntry
@@ -61,6 +61,8 @@ def list_keys(
     labels = encode_namespace(namespace)
     if limit is not None and limit < 0:
         raise InvalidValueError(f"The limit {limit} is negative.", "Pass None for everything.")
+    if after is not None and not is_plain_text(after):
+        raise InvalidValueError(f"{after!r} is no key to go on after.", "Pass the last key of the page before.")
     limit = countable(limit)
     everything = prefix == ""
     folder = "" if everything else canonical_path(prefix)
