@@ -12,6 +12,8 @@ from typing import Any
 
 import memoranda
 import memoranda.errors
+import memoranda.transfer
+import memoranda.transfer.errors as transfer_errors
 from memoranda.store.changes import ConflictError
 from memoranda.store.namespaces import InvalidNamespaceError
 
@@ -78,6 +80,10 @@ def python_page() -> str:
             parts += _described(name, getattr(memoranda, name))
             if name == "MemoryStore":
                 parts += _methods(memoranda.MemoryStore)
+    parts += ["## Moving in and out", "Imported from `memoranda.transfer`; see [the guide](../guides/moving.md)."]
+    for name in memoranda.transfer.__all__:
+        if not name.endswith("Error") and name != "SourceKind":
+            parts += _described(name, getattr(memoranda.transfer, name))
     parts += ["## Errors", "`MemorandaError` is the root of all; see [errors](errors.md)."]
     return "\n\n".join(parts) + "\n"
 
@@ -86,6 +92,7 @@ def errors_page() -> str:
     """Every error class, under the one it derives from."""
     classes = [value for value in vars(memoranda.errors).values() if inspect.isclass(value)]
     classes += [ConflictError, InvalidNamespaceError]
+    classes += [value for value in vars(transfer_errors).values() if _defined_in(value, transfer_errors)]
     rows = [
         f"| `{error.__name__}` | {', '.join(f'`{base.__name__}`' for base in error.__bases__)} | {_summary(error)} |"
         for error in classes
@@ -93,12 +100,16 @@ def errors_page() -> str:
     parts = [
         "# Errors",
         "Every error raised on purpose derives from `MemorandaError` and carries two sentences: `cause`, what is "
-        "wrong, and `remedy`, what to do about it. `str(error)` is both. They live in `memoranda.errors`; "
-        "`ConflictError` is also exported from `memoranda`. Most are a standard class too, so that `except ValueError` "
+        "wrong, and `remedy`, what to do about it. `str(error)` is both. They live in `memoranda.errors`, those of "
+        "moving in and out in `memoranda.transfer`; `ConflictError` is exported from `memoranda`. Most are a standard class too, so that `except ValueError` "
         "or `except LookupError` works as expected.",
         "\n".join(["| error | is also | means |", "|---|---|---|", *rows]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _defined_in(value: object, module: object) -> bool:
+    return inspect.isclass(value) and value.__module__ == vars(module)["__name__"]
 
 
 def _same(path: Path, text: str, *, write: bool) -> bool:

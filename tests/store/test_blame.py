@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,3 +111,27 @@ def test_blame_of_what_has_no_lines(shared: MemoryStore, ns: Namespace) -> None:
 async def test_async_blame(shared: MemoryStore, ns: Namespace) -> None:
     await shared.awrite(ns, "/a.md", "one\n")
     assert [line.text for line in await shared.ablame(ns, "/a.md")] == ["one"]
+
+
+def test_lines_keep_their_revision_across_moves_and_returns(store: MemoryStore) -> None:
+    ann, bob = Author("ann"), Author("bob")
+    store.write(("a",), "/old.md", "one\ntwo\n", author=ann)
+    store.move(("a",), "/old.md", "/new.md", author=bob)
+    store.edit(("a",), "/new.md", "two", "TWO", author=bob)
+    store.delete(("a",), "/new.md")
+    store.restore(("a",), "/new.md", 2, author=bob)
+    store.move(("a",), "/new.md", "/far.md", to_namespace=("b",), author=bob)
+    lines = store.blame(("b",), "/far.md")
+    assert [(line.text, line.revision.author.actor, line.revision.key) for line in lines] == [
+        ("one", "ann", "/old.md"),
+        ("TWO", "bob", "/new.md"),
+    ]
+
+
+def test_blame_ends_where_another_text_took_the_place(store: MemoryStore) -> None:
+    store.write(("a",), "/old.md", "one\n", author=Author("ann"), ttl=0.002)
+    store.move(("a",), "/old.md", "/new.md", author=Author("bob"))
+    time.sleep(0.2)
+    store.write(("a",), "/old.md", "other\n", author=Author("carl"))
+    store.write(("a",), "/new.md", "one\n", author=Author("dora"))
+    assert {line.revision.author.actor for line in store.blame(("a",), "/new.md")} <= {"bob", "dora"}

@@ -66,18 +66,18 @@ def test_every_revision_comes_back(shared: MemoryStore, versions: list) -> None:
     kept: list = []
     for version in versions:
         if version is None:
-            shared.delete(ns, "key")
+            shared.delete(ns, "/key")
             if kept and kept[-1] is not None:
                 kept.append(None)
         else:
-            shared.write(ns, "key", version)
-            kept.append(shared.get(ns, "key").value)
+            shared.write(ns, "/key", version)
+            kept.append(shared.get(ns, "/key").value)
     for revision, value in enumerate(kept, 1):
         if value is None:
             with pytest.raises(RevisionNotFoundError):
-                shared.get_at(ns, "key", revision=revision)
+                shared.get_at(ns, "/key", revision=revision)
         else:
-            assert shared.get_at(ns, "key", revision=revision).value == value
+            assert shared.get_at(ns, "/key", revision=revision).value == value
     assert shared.verify(ns).ok
 
 

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from memoranda.errors import ItemExistsError, ItemNotFoundError, MemorandaError
+from memoranda.errors import InvalidChangeError, ItemExistsError, ItemNotFoundError, MemorandaError
 
 Namespace: TypeAlias = tuple[str, ...]
 Value: TypeAlias = "str | bytes | Mapping[str, Any]"
@@ -49,6 +49,12 @@ class Author:
     reason: str | None = None
 
 
+def no_author(author: object) -> InvalidChangeError:
+    """The error for an author that is none."""
+    remedy = f"Pass Author({author!r})." if isinstance(author, str) else "Pass an Author."
+    return InvalidChangeError(f"{author!r} is no Author.", remedy)
+
+
 _NOBODY = Author()
 _author: ContextVar[Author] = ContextVar("memoranda_author", default=_NOBODY)
 
@@ -69,6 +75,8 @@ def acting_as(author: Author) -> Generator[Author]:
         ...     author
         Author(actor='user:ann', thread_id=None, run_id=None, tool_call_id=None, reason='clean-up')
     """
+    if not isinstance(author, Author):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are untyped too
+        raise no_author(author)
     outer = _author.get()
     merged = Author(
         author.actor or outer.actor,
@@ -249,7 +257,8 @@ class Conflict:
         namespace: Where.
         key: The key as it is stored.
         reason: What stood in the way.
-        message: The same in a sentence or two, for a person or a model.
+        cause: The same in a sentence.
+        remedy: What to do about it.
         revision: The item's revision now; 0: it does not exist.
         theirs: The text as it is now.
         base: The text of the base revision, where one was given.
@@ -260,11 +269,17 @@ class Conflict:
     namespace: Namespace
     key: str
     reason: ConflictReason
-    message: str
+    cause: str
+    remedy: str = ""
     revision: int = 0
     theirs: str | None = None
     base: str | None = None
     yours: str | None = None
+
+    @property
+    def message(self) -> str:
+        """Both sentences, for a person or a model."""
+        return f"{self.cause} {self.remedy}".strip()
 
 
 class ConflictError(MemorandaError):
@@ -276,8 +291,8 @@ class ConflictError(MemorandaError):
 
     def __init__(self, conflicts: Sequence[Conflict]) -> None:
         super().__init__(
-            " ".join(conflict.message for conflict in conflicts),
-            "Read the current state and try again." if len(conflicts) > 1 else "",
+            " ".join(conflict.cause for conflict in conflicts),
+            " ".join(dict.fromkeys(conflict.remedy for conflict in conflicts)),
         )
         self.conflicts = tuple(conflicts)
 
@@ -310,7 +325,7 @@ class CommitResult:
         if len(self.conflicts) == 1:
             (conflict,) = self.conflicts
             if conflict.reason == "missing":
-                raise ItemNotFoundError(conflict.message, "List the folder to see what there is.")
+                raise ItemNotFoundError(conflict.cause, conflict.remedy)
             if conflict.reason == "occupied":
-                raise ItemExistsError(conflict.message, "Choose another target, or pass overwrite=True.")
+                raise ItemExistsError(conflict.cause, conflict.remedy)
         raise ConflictError(self.conflicts)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 from langgraph.store.base import IndexConfig, TTLConfig
 
-from memoranda.errors import SchemaError, SearchUnavailableError, StoreUrlError
+from memoranda.errors import InvalidValueError, SchemaError, SearchUnavailableError, StoreUrlError
 from memoranda.store.engines.base import Engine
 from memoranda.store.migrations import migrations, pending
 from memoranda.store.operations.context import Context, checked_tenant, checked_ttl
@@ -16,6 +19,10 @@ from memoranda.store.store import MemoryStore
 from memoranda.store.urls import redacted
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://", re.ASCII)
+_FILE = re.compile(r"^(sqlite3?|file):/*", re.ASCII)
+# As LangGraph has them; what has expired is always omitted here.
+_TTL_SETTINGS = {"default_ttl", "omit_expired", "refresh_on_read", "sweep_interval_minutes"}
+_LONGEST_TIMEOUT = 1_000_000
 _KNOWN = "sqlite:///memory.db, memory:// or postgresql://user@host/database"
 
 
@@ -32,7 +39,7 @@ def open_store(
 
     Args:
         url: `sqlite:///relative.db`, `sqlite:////absolute.db`, `memory://`, or `postgresql://user@host/database`
-            (any libpq URL).
+            (any libpq URL). A leading `~` stands for the home folder.
         index: Settings of the search index. Not available yet: anything but None is refused.
         ttl: `default_ttl` in minutes, `refresh_on_read`, `sweep_interval_minutes`, as in LangGraph.
         tenant: A hard wall inside one database: a store sees its own tenant only.
@@ -60,13 +67,8 @@ def open_store(
         raise SearchUnavailableError(
             "This version has no search index.", "Leave `index` out; text is found with grep()."
         )
+    context = _context(tenant, ttl)
     engine = open_engine(url, timeout=timeout)
-    config: TTLConfig = ttl or {}
-    context = Context(
-        tenant=checked_tenant(tenant),
-        default_ttl=checked_ttl(config.get("default_ttl")),
-        refresh_on_read=config.get("refresh_on_read", True),
-    )
     try:
         if migrate:
             engine.setup()
@@ -103,16 +105,31 @@ async def aopen_store(
     )
 
 
+def _context(tenant: str, ttl: TTLConfig | None) -> Context:
+    config: Mapping[str, Any] = {} if ttl is None else ttl
+    if not isinstance(config, Mapping) or (unknown := config.keys() - _TTL_SETTINGS):  # pyright: ignore[reportUnnecessaryIsInstance]
+        what = f"{ttl!r} is no mapping" if not isinstance(config, Mapping) else f"{sorted(unknown)} is not known"  # pyright: ignore
+        raise InvalidValueError(f"In the settings of ttl, {what}.", f"Use {', '.join(sorted(_TTL_SETTINGS))}.")
+    return Context(
+        tenant=checked_tenant(tenant),
+        default_ttl=checked_ttl(config.get("default_ttl")),
+        refresh_on_read=config.get("refresh_on_read", True),
+    )
+
+
 def open_engine(url: str, *, timeout: float = 30.0) -> Engine:
     """The engine behind a URL, without looking at its schema: for migrating it, and for asking how far it is.
 
     Raises:
         StoreUrlError: The URL names no engine, or one that is not installed.
     """
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= _LONGEST_TIMEOUT:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValueError(f"The timeout {timeout!r} is no number of seconds.", "Pass seconds, for example 30.")
     match = _SCHEME.match(url) if isinstance(url, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     scheme = match[1].lower() if match else ""
     if match is None:
-        raise StoreUrlError(f"{url!r} is no store URL.", f"Use {_KNOWN}.")
+        hint = f"Did you mean sqlite:///{_FILE.sub('', url)}? " if _looks_like_a_file(url) else ""
+        raise StoreUrlError(f"{url!r} is no store URL.", f"{hint}Use {_KNOWN}.")
     if scheme == "memory":
         if url[match.end() :]:
             raise StoreUrlError(f"{url!r} names something, but memory has no names.", "Write memory://.")
@@ -160,7 +177,11 @@ def sqlite_path(url: str) -> str | None:
             f"{url!r} has a host where a file belongs.",
             f"Write sqlite:///{path} (three slashes) for a relative path.",
         )
-    return unquote(path[1:])
+    return str(Path(unquote(path[1:])).expanduser())
+
+
+def _looks_like_a_file(url: object) -> bool:
+    return isinstance(url, str) and url.endswith((".db", ".sqlite", ".sqlite3")) and "://" not in url
 
 
 def _require_current(engine: Engine) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from memoranda.errors import (
     EditError,
     InvalidChangeError,
+    InvalidKeyError,
     InvalidValueError,
     RevisionNotFoundError,
     TextNotFoundError,
@@ -38,12 +39,15 @@ from memoranda.store.keys import checked_key, folder_of, range_end
 from memoranda.store.namespaces import decode_namespace
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.merge import merge_stored
-from memoranda.store.operations.planning import Planned, checked_author, plan, plan_moves
-from memoranda.store.operations.reconstruct import stored_at
+from memoranda.store.operations.planning import Planned, check_change_set, checked_author, plan, plan_moves
+from memoranda.store.operations.reconstruct import revisions_up_to, stored_at
 from memoranda.store.operations.workspace import ItemState, Workspace
 from memoranda.store.values import Kind, Stored, file_stored, with_text
 
 Outcome = list[Committed] | Conflict
+
+_LIST = "List the folder to see what there is."
+_OVERWRITE = "Choose another target, or pass overwrite=True."
 
 
 def commit(context: Context, change_set: ChangeSet, *, opaque: bool = False) -> Operation[CommitResult]:
@@ -57,6 +61,7 @@ def commit(context: Context, change_set: ChangeSet, *, opaque: bool = False) -> 
     Returns:
         What landed, or what stood in the way of all of it.
     """
+    check_change_set(change_set)
     planned = [plan(change, opaque=opaque) for change in change_set.changes]
     author = checked_author(change_set.author or Author())
     moves = plan_moves(change_set.advance)
@@ -135,7 +140,8 @@ def _refused(
     index: int,
     item: ItemState,
     reason: ConflictReason,
-    message: str,
+    cause: str,
+    remedy: str,
     *,
     base: str | None = None,
     yours: str | None = None,
@@ -146,7 +152,8 @@ def _refused(
         decode_namespace(item.labels),
         item.key,
         reason,
-        message,
+        cause,
+        remedy,
         item.revision if exists else 0,
         item.text,
         base,
@@ -154,10 +161,17 @@ def _refused(
     )
 
 
+def _require_path(item: ItemState) -> None:
+    # A file under a name that is no path would be in no listing.
+    if item.stored is None and not item.key.startswith("/"):
+        raise InvalidKeyError(f"{item.key!r} is no path, so no file can be made there.", f"Write '/{item.key}'.")
+
+
 def _value(step: Planned, value: Value, item: ItemState, now: int) -> Stored:
     if step.stored is not None:
         return step.stored
     assert isinstance(value, (str, bytes))
+    _require_path(item)
     return file_stored(value, now, item.stored)
 
 
@@ -172,7 +186,7 @@ def _write(work: Workspace, index: int, step: Planned, item: ItemState, change: 
     # Where nothing is left, not even a history, what the value was made from has expired.
     if change.base < 0 or (item.loaded_revision and change.base > item.loaded_revision):
         raise InvalidChangeError(
-            f"{item.key} has no revision {change.base} to build on; it stands at {item.loaded_revision}.",
+            f"{item.key} has no revision {change.base} to build on; it has {revisions_up_to(item.loaded_revision)}.",
             "Pass the revision that the value was made from.",
         )
     yours = stored.text
@@ -181,7 +195,7 @@ def _write(work: Workspace, index: int, step: Planned, item: ItemState, change: 
             index,
             item,
             "deleted",
-            f"{item.key} was deleted, or has expired, since revision {change.base}. "
+            f"{item.key} was deleted, or has expired, since revision {change.base}.",
             "Write it without a base to create it again.",
             yours=yours,
         )
@@ -195,7 +209,7 @@ def _write(work: Workspace, index: int, step: Planned, item: ItemState, change: 
             index,
             item,
             "overlap" if change.base else "exists",
-            f"{item.key} was changed since {since}: it is now at revision {item.revision}, and {overlaps}. "
+            f"{item.key} was changed since {since}: it is now at revision {item.revision}, and {overlaps}.",
             "Read it again, carry your change over, and write with the new revision as base.",
             base=None if base is None else base.text,
             yours=yours,
@@ -207,20 +221,21 @@ def _write(work: Workspace, index: int, step: Planned, item: ItemState, change: 
 def _edit(work: Workspace, index: int, item: ItemState, change: Edit) -> Outcome:
     stored = item.stored
     if stored is None:
-        return _refused(index, item, "missing", f"{item.key} does not exist.", yours=change.new)
+        return _refused(index, item, "missing", f"{item.key} does not exist.", _LIST, yours=change.new)
     text = stored.text
     if text is None:
         return _refused(
             index,
             item,
             "not_editable",
-            f"{item.key} is a binary file, which has no text to edit. Write it whole.",
+            f"{item.key} is a binary file, which has no text to edit.",
+            "Write it whole.",
         )
     try:
         edited = replace(text, change.old, change.new, replace_all=change.replace_all, path=item.key)
         result = with_text(stored, edited.text, work.now)
     except (EditError, InvalidValueError) as error:
-        return _refused(index, item, _edit_reason(error), str(error), yours=change.new)
+        return _refused(index, item, _edit_reason(error), error.cause, error.remedy, yours=change.new)
     work.record(item, result, "edit", ttl=item.ttl)
     return [_landed(item, "edit", occurrences=edited.occurrences)]
 
@@ -234,7 +249,14 @@ def _edit_reason(error: EditError | InvalidValueError) -> ConflictReason:
 def _append(work: Workspace, item: ItemState, index: int, text: str) -> Outcome:
     before = item.text
     if item.stored is not None and (before is None or item.stored.kind == Kind.JSON):
-        return _refused(index, item, "not_editable", f"{item.key} is no text file, so nothing can be appended to it.")
+        return _refused(
+            index,
+            item,
+            "not_editable",
+            f"{item.key} is no text file, so nothing can be appended to it.",
+            "Edit the document, or append to another file.",
+        )
+    _require_path(item)
     separator = "\n" if before and not before.endswith("\n") else ""
     ttl = item.ttl if item.stored is not None else work.context.default_ttl
     work.record(item, file_stored((before or "") + separator + text, work.now, item.stored), "append", ttl=ttl)
@@ -245,13 +267,13 @@ def _delete(work: Workspace, index: int, item: ItemState, change: Delete) -> Out
     if item.stored is None:
         if change.missing_ok:
             return [Committed(decode_namespace(item.labels), item.key, 0, "delete")]
-        return _refused(index, item, "missing", f"{item.key} does not exist.")
+        return _refused(index, item, "missing", f"{item.key} does not exist.", _LIST)
     if change.base is not None and change.base != item.revision:
         return _refused(
             index,
             item,
             "changed",
-            f"{item.key} was changed since revision {change.base}: it is now at revision {item.revision}. "
+            f"{item.key} was changed since revision {change.base}: it is now at revision {item.revision}.",
             "Read it again before you delete it.",
         )
     work.record(item, None, "delete")
@@ -263,7 +285,7 @@ def _move(work: Workspace, index: int, step: Planned, item: ItemState, change: M
         return _move_one(work, index, item, work.item(step.to_labels, step.to_key), change.overwrite)
     below = yield from _keys_below(work, step.labels, step.key)
     if not below:
-        return _refused(index, item, "missing", f"{item.key} does not exist.")
+        return _refused(index, item, "missing", f"{item.key} does not exist.", _LIST)
     pairs = [(key, checked_key(step.to_key + key[len(step.key) :])) for key in below]
     yield from work.open(
         [(step.labels, source) for source, _ in pairs] + [(step.to_labels, target) for _, target in pairs],
@@ -282,7 +304,7 @@ def _move(work: Workspace, index: int, step: Planned, item: ItemState, change: M
 
 def _move_one(work: Workspace, index: int, source: ItemState, target: ItemState, overwrite: bool) -> Outcome:
     if target.stored is not None and not overwrite:
-        return _refused(index, target, "occupied", f"{target.key} exists already.")
+        return _refused(index, target, "occupied", f"{target.key} exists already.", _OVERWRITE)
     stored, ttl, created_at = source.stored, source.ttl, source.created_at
     came_from = {"namespace": decode_namespace(source.labels), "key": source.key, "revision": source.revision}
     work.record(source, None, "move", origin={"to": {"namespace": decode_namespace(target.labels), "key": target.key}})
@@ -292,10 +314,10 @@ def _move_one(work: Workspace, index: int, source: ItemState, target: ItemState,
 
 def _restore(work: Workspace, index: int, item: ItemState, change: Restore) -> Body[Outcome]:
     if not item.revision:
-        return _refused(index, item, "missing", f"{item.key} does not exist and never did.")
+        return _refused(index, item, "missing", f"{item.key} does not exist and never did.", _LIST)
     if not 1 <= change.revision <= item.loaded_revision:
         raise RevisionNotFoundError(
-            f"{item.key} has no revision {change.revision}; it has 1 to {item.loaded_revision}.",
+            f"{item.key} has no revision {change.revision}; it has {revisions_up_to(item.loaded_revision)}.",
             "Look at its history.",
         )
     stored = yield from stored_at(item.id, change.revision, item.loaded_revision, item.loaded)
@@ -304,7 +326,8 @@ def _restore(work: Workspace, index: int, item: ItemState, change: Restore) -> B
             index,
             item,
             "deleted",
-            f"Revision {change.revision} of {item.key} is its deletion. Restore an earlier one.",
+            f"Revision {change.revision} of {item.key} is its deletion.",
+            "Restore an earlier one.",
         )
     work.record(item, stored, "restore", origin={"restored": change.revision}, ttl=item.ttl)
     return [_landed(item, "restore")]
@@ -355,7 +378,8 @@ def _advance(context: Context, move: CursorMove, labels: str, statements: list[S
             decode_namespace(labels),
             "",
             "cursor",
-            f"The cursor {move.consumer!r} was expected at {move.expect}, but {held}. Nothing was written.",
+            f"The cursor {move.consumer!r} was expected at {move.expect}, but {held}.",
+            "Nothing was written; read again from where it stands.",
         )
     statements.append(
         Sql(

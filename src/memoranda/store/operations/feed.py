@@ -58,7 +58,7 @@ def changes(
 
 
 def _parse(token: str) -> tuple[int, int, int]:
-    parts = token.split("-")
+    parts = token.split("-") if isinstance(token, str) else []  # pyright: ignore[reportUnnecessaryIsInstance]
     # Eighteen digits always fit into the 64 bits of the database.
     if len(parts) != 3 or not all(part.isascii() and part.isdigit() and len(part) <= 18 for part in parts):
         raise InvalidValueError(f"{token!r} is no token of the feed.", "Pass the token of a change you have seen.")

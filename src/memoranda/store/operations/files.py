@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memoranda.errors import InvalidChangeError
 from memoranda.files.path import canonical_path
 from memoranda.store.changes import (
     Append,
@@ -23,6 +24,7 @@ from memoranda.store.namespaces import encode_namespace
 from memoranda.store.operations.commit import commit as commit_changes
 from memoranda.store.operations.commit import delete_folder
 from memoranda.store.operations.context import Context
+from memoranda.store.operations.planning import check_change_set
 
 
 def commit(context: Context, changes: ChangeSet, *, on_conflict: str = "raise") -> Operation[CommitResult]:
@@ -49,6 +51,9 @@ def commit(context: Context, changes: ChangeSet, *, on_conflict: str = "raise") 
         ...     result.revisions[0].revision
         1
     """
+    check_change_set(changes)
+    if on_conflict not in ("raise", "return"):
+        raise InvalidChangeError(f"on_conflict={on_conflict!r} is not known.", 'Pass "raise" or "return".')
     settled = ChangeSet(changes.changes, changes.author or current_author(), changes.advance)
     result = yield from commit_changes(context, settled)
     return result if on_conflict == "return" else result.raise_for_conflicts()

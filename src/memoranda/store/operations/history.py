@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, tra
 from memoranda.store.keys import file_key
 from memoranda.store.namespaces import decode_namespace, encode_namespace
 from memoranda.store.operations.context import Context, countable
-from memoranda.store.operations.reconstruct import stored_at
+from memoranda.store.operations.reconstruct import broken_history, revisions_up_to, stored_at
 from memoranda.store.types import BlameLine, Revision, StoredItem
 from memoranda.store.values import Kind, Stored, decode_value, to_datetime, to_microseconds
 
@@ -93,6 +92,8 @@ def get_at(
     """
     if (revision is None) == (at is None):
         raise InvalidValueError("get_at() needs either a revision or a time.", "Pass revision=3 or at=datetime(…).")
+    if at is not None and not isinstance(at, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValueError(f"{at!r} is no datetime.", "Pass one, for example datetime.fromisoformat(…).")
     moment = None if at is None else to_microseconds(at)
     labels, name = encode_namespace(namespace), file_key(key)
     return (yield from transact("snapshot", lambda: _get_at(context, labels, name, revision, moment)))
@@ -140,7 +141,8 @@ def blame(
         revision: The revision whose lines are asked about; None: the current one.
 
     Returns:
-        The lines in order.
+        The lines in order. A move, or bringing a deleted item back, writes no line: those that came along keep the
+        revision that wrote them, with the key it was written under.
 
     Raises:
         ItemNotFoundError: The item never existed, or is deleted and no revision was named.
@@ -179,7 +181,9 @@ def _missing(labels: str, key: str) -> ItemNotFoundError:
 
 
 def _no_revision(key: str, revision: int, head: int) -> RevisionNotFoundError:
-    return RevisionNotFoundError(f"{key} has no revision {revision}; it has 1 to {head}.", "Look at its history.")
+    return RevisionNotFoundError(
+        f"{key} has no revision {revision}; it has {revisions_up_to(head)}.", "Look at its history."
+    )
 
 
 def _find(context: Context, labels: str, key: str) -> Body[Head | None]:
@@ -281,30 +285,70 @@ def _blame(context: Context, labels: str, key: str, revision: int | None) -> Bod
     text = stored.text
     if text is None:
         raise InvalidValueError(f"{key} is a binary file, which has no lines.", "Look at its history instead.")
-    deltas, entries = yield Batch(
-        [
-            Sql("deltas_below", {"item_id": head.id, "revision": wanted}),
-            Sql("revisions_of_item", {"item_id": head.id, "before": wanted + 1, "limit": countable(None)}),
-        ]
-    )
+    trail = yield from _trail(context, Place(labels, key, head.id, wanted), stored.body)
     lines = split_lines(stored.body)
-    origins = blame_lines(lines, _steps(stored.body, deltas))
-    namespace = decode_namespace(labels)
-    revisions = {row[0]: row for row in entries}
-    known: dict[int, Revision] = {}
-    for origin in set(origins):
-        known[origin] = to_revision(namespace, key, revisions[origin])
+    origins = blame_lines(lines, enumerate(splice for _, splice in trail))
+    known = {origin: trail[origin][0] for origin in set(origins)}
     return [
         BlameLine(number, line.decode().rstrip("\r\n"), known[origin])
         for number, (line, origin) in enumerate(zip(lines, origins, strict=True), 1)
     ]
 
 
-def _steps(body: bytes, deltas: list[Row]) -> Iterator[tuple[int, LineSplice | None]]:
-    """The way back through the history, newest first."""
-    for number, previous_kind, delta_kind, delta in deltas:
-        if previous_kind is None or previous_kind == Kind.BINARY:
-            yield number, None
-            return
-        yield number, splice_of(delta_kind, delta, body)
-        body = apply_delta(delta_kind, delta, body)
+class Place(NamedTuple):
+    """A revision of an item."""
+
+    labels: str
+    key: str
+    item_id: int
+    revision: int
+
+
+def _trail(context: Context, place: Place, body: bytes) -> Body[list[tuple[Revision, LineSplice | None]]]:
+    """The way back through a text's history, newest first, across moves and returns from deletion."""
+    trail: list[tuple[Revision, LineSplice | None]] = []
+    while True:
+        deltas, entries = yield Batch(
+            [
+                Sql("deltas_below", {"item_id": place.item_id, "revision": place.revision}),
+                Sql(
+                    "revisions_of_item",
+                    {"item_id": place.item_id, "before": place.revision + 1, "limit": countable(None)},
+                ),
+            ]
+        )
+        namespace = decode_namespace(place.labels)
+        born: Revision | None = None
+        for (_, previous_kind, delta_kind, delta), entry in zip(deltas, entries, strict=True):
+            revision = to_revision(namespace, place.key, entry)
+            if previous_kind is None or previous_kind == Kind.BINARY:
+                born = revision
+                break
+            try:
+                trail.append((revision, splice_of(delta_kind, delta, body)))
+                body = apply_delta(delta_kind, delta, body)
+            except ValueError as error:
+                raise broken_history(place.item_id, revision.revision - 1) from error
+        if born is None:
+            return trail
+        earlier = yield from _came_from(context, place, born, body)
+        if earlier is None:
+            return [*trail, (born, None)]
+        place = earlier
+
+
+def _came_from(context: Context, place: Place, born: Revision, body: bytes) -> Body[Place | None]:
+    """Where a text was before the revision that it begins with here, if it is still the same text there."""
+    source = born.origin.get("from")
+    if source is not None:
+        labels, key, revision = encode_namespace(tuple(source["namespace"])), source["key"], source["revision"]
+    elif "restored" in born.origin:
+        labels, key, revision = place.labels, place.key, born.origin["restored"]
+    else:
+        return None
+    head = yield from _find(context, labels, key)
+    if head is None or not 1 <= revision <= head.revision:
+        return None
+    stored = yield from stored_at(head.id, revision, head.revision, head.stored)
+    # Another item may have taken the place of one that has expired since.
+    return Place(labels, key, head.id, revision) if stored is not None and stored.body == body else None

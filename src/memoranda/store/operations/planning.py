@@ -6,7 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from memoranda.errors import InvalidChangeError, InvalidValueError
-from memoranda.store.changes import Append, Author, Change, CursorMove, Delete, Edit, Move, Restore, Write
+from memoranda.store.changes import (
+    Append,
+    Author,
+    Change,
+    ChangeSet,
+    CursorMove,
+    Delete,
+    Edit,
+    Move,
+    Restore,
+    Write,
+    no_author,
+)
 from memoranda.store.keys import MAX_NAME_BYTES, checked_key, file_key, is_plain_text
 from memoranda.store.namespaces import encode_namespace, encode_writable
 from memoranda.store.operations.context import checked_ttl
@@ -27,12 +39,29 @@ class Planned(NamedTuple):
     """The value of a `Write` whose form does not depend on what is there."""
 
 
+def check_change_set(change_set: ChangeSet) -> None:
+    """Refuse what is no change set, such as a change or a list of them.
+
+    Raises:
+        InvalidChangeError: It is none, or its changes are no sequence.
+    """
+    if not isinstance(change_set, ChangeSet):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are untyped too
+        raise InvalidChangeError(f"{type(change_set).__name__} is no ChangeSet.", "Wrap it: ChangeSet([Write(…), …]).")
+    for part in (change_set.changes, change_set.advance):
+        if not isinstance(part, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidChangeError(
+                f"A change set holds a list, not one {type(part).__name__}.", "Put it into a list: ChangeSet([…])."
+            )
+
+
 def checked_author(author: Author) -> Author:
     """Refuse an author that not every engine can keep.
 
     Raises:
         InvalidChangeError: A field is no string, or holds a NUL or a lone surrogate.
     """
+    if not isinstance(author, Author):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are untyped too
+        raise no_author(author)
     for text in (author.actor, author.thread_id, author.run_id, author.tool_call_id, author.reason):
         if text is not None and not is_plain_text(text):
             raise InvalidChangeError(

@@ -121,7 +121,7 @@ def list_namespaces(
     """List the namespaces that hold something, sorted, cut at `max_depth`."""
     conditions = tuple(conditions)
     for condition in conditions:
-        encode_namespace(tuple(condition.path))
+        encode_namespace(condition.path)
     return (
         yield from transact(
             "snapshot",

@@ -27,29 +27,40 @@ def stored_at(item_id: int, revision: int, head: int, current: Stored | None) ->
         if previous_kind is None:
             if not chain:
                 return None
-            raise _broken(item_id, revision)
+            raise broken_history(item_id, revision)
         chain.append((previous_kind, previous_meta, delta_kind, delta))
         if delta_kind == DeltaKind.FULL:
             break
     if not chain:
-        raise _broken(item_id, revision)
+        raise broken_history(item_id, revision)
     if chain[-1][2] == DeltaKind.FULL:
         body = b""
     elif current is not None:
         body = current.body
     else:
-        raise _broken(item_id, revision)
+        raise broken_history(item_id, revision)
     try:
         for _, _, delta_kind, delta in reversed(chain):
             body = apply_delta(DeltaKind(delta_kind), delta, body)
     except ValueError as error:
-        raise _broken(item_id, revision) from error
+        raise broken_history(item_id, revision) from error
     previous_kind, previous_meta, _, _ = chain[0]
     return Stored(Kind(previous_kind), previous_meta, body)
 
 
-def _broken(item_id: int, revision: int) -> StoreCorruptError:
+def broken_history(item_id: int, revision: int) -> StoreCorruptError:
+    """The error for a revision that its deltas do not give back."""
     return StoreCorruptError(
         f"The history of item {item_id} is damaged: revision {revision} cannot be rebuilt.",
         "Run `memoranda verify` to see how far the damage goes, and restore a backup.",
     )
+
+
+def revisions_up_to(head: int) -> str:
+    """The revisions that an item has, in words.
+
+    Example:
+        >>> revisions_up_to(0), revisions_up_to(1), revisions_up_to(3)
+        ('none yet', 'only revision 1', '1 to 3')
+    """
+    return {0: "none yet", 1: "only revision 1"}.get(head, f"1 to {head}")
