@@ -82,7 +82,7 @@ def python_page() -> str:
                 parts += _methods(memoranda.MemoryStore)
     parts += ["## Moving in and out", "Imported from `memoranda.transfer`; see [the guide](../guides/moving.md)."]
     for name in memoranda.transfer.__all__:
-        if not name.endswith("Error") and name != "SourceKind":
+        if not name.endswith("Error") and name not in ("Progress", "SourceKind"):
             parts += _described(name, getattr(memoranda.transfer, name))
     parts += ["## Errors", "`MemorandaError` is the root of all; see [errors](errors.md)."]
     return "\n\n".join(parts) + "\n"
@@ -101,8 +101,8 @@ def errors_page() -> str:
         "# Errors",
         "Every error raised on purpose derives from `MemorandaError` and carries two sentences: `cause`, what is "
         "wrong, and `remedy`, what to do about it. `str(error)` is both. They live in `memoranda.errors`, those of "
-        "moving in and out in `memoranda.transfer`; `ConflictError` is exported from `memoranda`. Most are a standard class too, so that `except ValueError` "
-        "or `except LookupError` works as expected.",
+        "moving in and out in `memoranda.transfer`; `ConflictError` is exported from `memoranda`. Most are a standard "
+        "class too, so that `except ValueError` or `except LookupError` works as expected.",
         "\n".join(["| error | is also | means |", "|---|---|---|", *rows]),
     ]
     return "\n\n".join(parts) + "\n"
@@ -136,7 +136,7 @@ def _described(name: str, thing: Any, level: int = 3) -> list[str]:
         return [heading, *_markdown(thing)]
     try:
         signature = str(inspect.signature(thing)).replace("memoranda.store.changes.", "")
-        signature = re.sub(r"'([A-Z][\w\[\], ]*)'", r"\1", signature)
+        signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", signature)
     except (TypeError, ValueError):
         signature = ""
     short = re.sub(r"\((self|context: Context)(, /)?(, )?", "(", signature)
