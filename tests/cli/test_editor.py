@@ -115,5 +115,13 @@ def test_an_editor_that_is_not_there(notes: Run, editor: Editor, tmp_path: Path)
     assert drafts(tmp_path) == []
 
 
+def test_without_a_terminal_no_editor_is_guessed(run: Run, run_json: RunJson, engine: str, store_url: str) -> None:
+    error = run_json("edit", "/notes/tea.md", code=2)
+    assert error["error"] == "UsageError" and error["cause"] == "There is no terminal to edit on."
+    assert "OLD" in error["remedy"] and "EDITOR" in error["remedy"]
+    if engine == "sqlite":
+        assert not Path(store_url.removeprefix("sqlite:///")).exists()
+
+
 def test_a_binary_file_is_not_edited(notes: Run, editor: Editor) -> None:
     assert "binary" in notes("edit", "/logo.png", EDITOR=editor("raise SystemExit(9)"), code=2).stderr

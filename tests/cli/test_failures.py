@@ -56,6 +56,30 @@ def test_urls(anywhere: Run, closed_port: int, url: str, name: str, code: int, c
     assert result.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("memory.db", "sqlite:///memory.db"),
+        ("notes/my memory", "sqlite:///notes/my%20memory"),
+        ("/var/lib/m.db", "sqlite:////var/lib/m.db"),
+        ("sqlite:/var/m.db", "sqlite:////var/m.db"),
+        ("sqlite:m.db", "sqlite:///m.db"),
+        ("~/m.db", "sqlite:///{home}/m.db"),
+        ("sqlite:~/m.db", "sqlite:///{home}/m.db"),
+        ("sqlite://~/m.db", "sqlite:///{home}/m.db"),
+        ("~", "sqlite:///{home}/memory.db"),
+        (".", "sqlite:///memory.db"),
+        ("postgres:ann@db/memory", "postgresql://ann@db/memory"),
+    ],
+)
+def test_what_is_nearly_a_url(anywhere: Run, tmp_path: Path, typed: str, meant: str) -> None:
+    for command in (["ls"], ["write", "-n", "ann", "/x", "x"], ["migrate"]):
+        text = anywhere("--store", typed, *command, code=2, HOME=str(tmp_path)).stderr
+        assert f"Write {meant.format(home=tmp_path)}." in text
+    if typed.startswith("sqlite"):
+        assert meant.format(home=tmp_path) in anywhere("import", typed, code=2, HOME=str(tmp_path)).stderr
+
+
 def test_a_password_is_not_shown(anywhere: Run, closed_port: int) -> None:
     url = f"postgresql://ann:s3cret@127.0.0.1:{closed_port}/x"
     assert "s3cret" not in anywhere("--store", url, "--timeout", 2, "ls", code=5).output
@@ -184,6 +208,20 @@ def test_an_error_speaks_of_commands(notes: Run) -> None:
         assert "`memoranda ls` lists what does." in notes(*line, code=3).stderr
     assert "`memoranda log` shows its history." in notes("cat", "/notes/tea.md", "-r", 9, code=3).stderr
     assert "memory://" not in notes("ls", "--store", "memory.db", code=2).stderr
+
+
+@pytest.mark.parametrize("path", ["/sub/", "sub/", "/notes/tea.md/", "/sub\\"])
+def test_a_slash_at_the_end_names_no_file(notes: Run, run_json: RunJson, path: str) -> None:
+    for command in (["write", path, "x"], ["write", path, "x", "--append"], ["edit", path, "a", "b"], ["edit", path]):
+        error = run_json(*command, code=2, EDITOR="true")
+        assert error["error"] == "UsageError" and path in error["cause"], command
+    assert "/sub" not in [entry["key"] for entry in run_json("ls", "-R")["entries"]]
+
+
+def test_a_name_may_end_with_a_slash(run: Run) -> None:
+    run("write", "odd/", "--document", '{"a": 1}')
+    run("edit", "odd/", "1", "2")
+    assert '"a": 2' in run("cat", "odd/").stdout
 
 
 def test_a_grep_for_nothing(notes: Run) -> None:

@@ -124,11 +124,56 @@ def test_export_to_a_folder(notes: Run, run_json: RunJson, tmp_path: Path) -> No
     assert (tmp_path / "odd.name").is_file()
     notes("export", tmp_path / "x.mbundle", "--folder")
     assert (tmp_path / "x.mbundle").is_dir()
-    notes("export", tmp_path / "odd.name", "--bundle", "--force", code=2)
+    whole = (tmp_path / "odd.name").read_bytes()
+    refused = run_json("export", tmp_path / "odd.name", "--bundle", code=5)
+    assert refused["error"] == "TargetError" and "--force" in refused["remedy"]
+    assert (tmp_path / "odd.name").read_bytes() == whole
+    notes("export", tmp_path / "odd.name", "--bundle", "--force")
     notes("export", f"{tmp_path}/v1.2/")
     assert (tmp_path / "v1.2" / "ann").is_dir()
     notes("export", tmp_path / "backup.memoranda")
     assert (tmp_path / "backup.memoranda").is_file()
+
+
+def test_a_mistyped_namespace_touches_nothing(notes: Run, run_json: RunJson, tmp_path: Path) -> None:
+    backup = tmp_path / "keep.mbundle"
+    notes("export", backup)
+    before = backup.read_bytes()
+    for options in ([backup, "--force"], [tmp_path / "new.mbundle"], [tmp_path / "folder"]):
+        error = run_json("export", *options, "-n", "anm", code=3)
+        assert error["error"] == "SourceError" and "anm" in error["cause"] and "-n" in error["remedy"]
+    assert backup.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir() if not each.name.startswith("memory.db")] == [backup.name]
+    assert "anm" in notes("verify", "-n", "anm", code=3).stderr
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 130)])
+def test_on_a_terminal_it_is_asked_before_a_bundle_is_replaced(tmp_path: Path, answer: str, code: int) -> None:
+    settings = {"MEMORANDA_STORE": f"sqlite:///{tmp_path / 'memory.db'}", "MEMORANDA_NAMESPACE": "ann"}
+    memoranda("write", "/a.md", "a", settings=settings)
+    memoranda("export", tmp_path / "b.mbundle", settings=settings)
+    before = (tmp_path / "b.mbundle").read_bytes()
+    memoranda("write", "/b.md", "b", settings=settings)
+    shown = on_terminal("export", tmp_path / "b.mbundle", keys=[("[y/N]", f"{answer}\n")], **settings)
+    assert shown.code == code and "Replace the bundle" in shown.screen
+    assert ((tmp_path / "b.mbundle").read_bytes() == before) == (answer == "n")
+
+
+def test_one_key_is_one(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "source" / "memories").mkdir(parents=True)
+    (tmp_path / "source" / "memories" / "a.md").write_text("a")
+    told = run("import", tmp_path / "source").stderr
+    assert "1 key in ann starts with /memories/" in told and "It keeps it now" in told
+    run("mv", "--contents", "/memories/", "/")
+    assert run("cat", "/a.md").stdout == "a"
+
+
+@pytest.mark.parametrize("size", [100, 400, 800])
+def test_a_bundle_that_was_cut_off_is_called_one(notes: Run, run_json: RunJson, tmp_path: Path, size: int) -> None:
+    notes("export", tmp_path / "b.mbundle")
+    (tmp_path / "b.mbundle").write_bytes((tmp_path / "b.mbundle").read_bytes()[:size])
+    error = run_json("import", tmp_path / "b.mbundle", "-n", "copy", code=5)
+    assert error["error"] == "BundleTruncatedError" and "was cut off" in error["cause"]
 
 
 def test_a_langgraph_store_comes_in(
@@ -142,6 +187,8 @@ def test_a_langgraph_store_comes_in(
         theirs.put(("ann", "memories"), "profile", {"name": "Ann"})
         theirs.put(("bob",), "profile", {"name": "Bob"})
     everywhere = {"MEMORANDA_NAMESPACE": ""}
+    assert "nope" in run_json("import", source, "-n", "nope", code=3)["cause"]
+    assert "an" in run_json("import", source, "-n", "an", code=3)["cause"]
     assert run_json("import", source, "-n", "ann", "--strip-prefix", "/memories/")["items"] == 2
     assert keys(run_json, "-n", "ann/memories") == ["/a.md", "profile"]
     assert run_json("import", source, "--strip-prefix", "/memories/", **everywhere)["namespaces"] == [["bob"]]
@@ -176,7 +223,7 @@ def test_ctrl_c_leaves_whole_files_and_a_second_run_completes(store_url: str, tm
     shown = on_terminal("import", source, keys=[("Importing", "^C")], **settings)
     assert shown.code == 130, shown
     assert "Stopped" in shown.screen and "half-written" in shown.screen and "Traceback" not in shown.screen
-    assert memoranda("verify", settings=settings).returncode == 0
+    assert memoranda("verify", settings={"MEMORANDA_STORE": store_url}).returncode == 0
     with open_store(store_url) as store:
         landed = store.list_keys(("ann",), "/")
     assert len(landed) < count
@@ -191,5 +238,5 @@ def test_progress_is_shown_on_import_and_export(tmp_path: Path, folder: Path) ->
     assert "Importing" in on_terminal("import", folder / "memories", **settings).screen
     assert "Exporting" in on_terminal("export", tmp_path / "all.mbundle", **settings).screen
     assert "Migrating" in on_terminal("migrate", MEMORANDA_STORE=f"sqlite:///{tmp_path / 'new.db'}").screen
-    quiet = memoranda("export", tmp_path / "all.mbundle", settings=settings)
+    quiet = memoranda("export", tmp_path / "all.mbundle", "--force", settings=settings)
     assert quiet.stderr == b""

@@ -183,7 +183,7 @@ def test_two_namespaces_into_one(store: MemoryStore, other_store_url: str, open_
     assert [entry.key for entry in other.list_keys(("team",))] == ["/a.md", "/b.md"]
     assert other.verify().ok
     store.write(("bob",), "/a.md", "another")
-    export_bundle(store, bundle)
+    export_bundle(store, bundle, overwrite=True)
     before = digests(other)
     with pytest.raises(KeyCollisionError, match=r"/a\.md"):
         import_bundle(other, bundle, into=lambda _: ("team",))
@@ -212,7 +212,7 @@ def test_without_a_prefix_two_keys_may_collide(store: MemoryStore, open_here: Op
     store.write(("bob",), "/memories/AGENTS.md", "fine")
     export_bundle(store, bundle)
     other = open_here("memory://")
-    with pytest.raises(KeyCollisionError, match=r"/AGENTS\.md in \('ann',\)") as caught:
+    with pytest.raises(KeyCollisionError, match=r"/AGENTS\.md in ann\.") as caught:
         import_bundle(other, bundle, strip_prefix="/memories/")
     assert caught.value.remedy
     assert other.search(()) == []
@@ -241,7 +241,7 @@ def test_what_exists_is_refused_before_anything_is_written(
     other = open_here(other_store_url)
     other.write(("ann",), "/249.md", "theirs")
     before = digests(other)
-    with pytest.raises(BundleConflictError, match=r"/249\.md in \('ann',\)") as caught:
+    with pytest.raises(BundleConflictError, match=r"The store already holds /249\.md in ann\.") as caught:
         import_bundle(other, bundle)
     assert "skip" in caught.value.remedy
     with pytest.raises(BundleConflictError, match="another history"):
@@ -303,8 +303,8 @@ def test_a_bundle_never_replaces_another_file(store: MemoryStore, tmp_path: Path
     store.write(("ann",), "/a.md", "one")
     other = tmp_path / "notes.txt"
     other.write_text("mine")
-    with pytest.raises(TargetError, match="no bundle"):
-        export_bundle(store, other)
+    with pytest.raises(TargetError, match="no whole bundle"):
+        export_bundle(store, other, overwrite=True)
     assert other.read_text() == "mine"
     with pytest.raises(TargetError):
         export_bundle(store, tmp_path)
@@ -315,11 +315,30 @@ def test_a_bundle_never_replaces_another_file(store: MemoryStore, tmp_path: Path
     ]
 
 
-def test_an_older_bundle_is_replaced(store: MemoryStore, bundle: Path) -> None:
+def test_an_older_bundle_is_replaced_where_that_is_wanted(store: MemoryStore, bundle: Path) -> None:
     store.write(("ann",), "/a.md", "one")
     export_bundle(store, bundle)
     store.write(("ann",), "/b.md", "two")
-    assert export_bundle(store, bundle).items == 2
+    before = bundle.read_bytes()
+    with pytest.raises(TargetError, match="exists") as caught:
+        export_bundle(store, bundle)
+    assert "overwrite=True" in caught.value.remedy
+    with pytest.raises(SourceError, match="starts with anm"):
+        export_bundle(store, bundle, namespace=("anm",), overwrite=True)
+
+    def interrupt(done: int, total: int | None) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        export_bundle(store, bundle, overwrite=True, progress=interrupt)
+    assert bundle.read_bytes() == before
+    assert export_bundle(store, bundle, overwrite=True).items == 2
+
+
+def test_the_deleted_items_of_a_namespace_are_something(store: MemoryStore, bundle: Path) -> None:
+    store.write(("ann",), "/a.md", "one")
+    store.delete(("ann",), "/a.md")
+    assert export_bundle(store, bundle, namespace=("ann",)).items == 1
 
 
 def test_an_interrupted_export_leaves_no_file(store: MemoryStore, tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ from memoranda.transfer import (
     BundleTooNewError,
     BundleTruncatedError,
     NotABundleError,
+    SourceError,
     TransferError,
+    detect,
     export_bundle,
     import_bundle,
 )
@@ -75,6 +77,25 @@ def test_cut_off_at_every_byte(whole: bytes, target: MemoryStore, tmp_path: Path
     for size in range(1, len(whole)):
         assert isinstance(refused(target, tmp_path, whole[:size]), BundleTruncatedError), size
     assert isinstance(refused(target, tmp_path, b""), NotABundleError)
+
+
+def test_a_damaged_bundle_is_known_as_a_bundle(whole: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "cut.mbundle"
+    for size in range(4, len(whole)):
+        path.write_bytes(whole[:size])
+        try:
+            assert detect(path) == "bundle"
+        except BundleTruncatedError as error:
+            assert "was cut off" in error.cause, size
+    path.write_bytes(whole[:20] + bytes(30) + whole[50:])
+    with pytest.raises(BundleCorruptError, match="is damaged"):
+        detect(path)
+    path.write_bytes(b"")
+    with pytest.raises(SourceError, match="is empty"):
+        detect(path)
+    path.write_bytes(packed_text(b"a tale of tea\n" * 9_000))
+    with pytest.raises(SourceError, match="nothing that can be imported"):
+        detect(path)
 
 
 def test_cut_off_after_every_line(whole: bytes, target: MemoryStore, tmp_path: Path) -> None:
@@ -201,7 +222,7 @@ def test_a_newer_bundle_may_still_be_replaced(whole: bytes, tmp_path: Path) -> N
     path = tmp_path / "newer.mbundle"
     path.write_bytes(packed(lines))
     with open_store("memory://") as store:
-        assert export_bundle(store, path).items == 0
+        assert export_bundle(store, path, overwrite=True).items == 0
 
 
 def test_large_bundles_too(tmp_path: Path, target: MemoryStore) -> None:

@@ -56,6 +56,7 @@ _TERMS = (
     (re.compile(r"\bnew_string\b"), "NEW"),
     (re.compile(r"open (it|the store) with a longer timeout"), "give a longer --timeout"),
     (re.compile(r"\bwith on_existing='skip'"), "with --skip-existing"),
+    (re.compile(r"\bor name none for everything\b"), "or leave -n out for everything"),
     (re.compile(r", or open it with migrate=True"), ""),
     (re.compile(r"Write it without a base\b"), "Write it without --base"),
     (re.compile(r"write with the new revision as base\b"), "write with the new revision as --base"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from memoranda.cli.settings import Settings, default_file
-from memoranda.errors import SchemaError, SchemaTooNewError, StoreUnavailableError
+from memoranda.errors import SchemaError, SchemaTooNewError, StoreUnavailableError, StoreUrlError
 from memoranda.store.urls import redacted
 
 if TYPE_CHECKING:
@@ -23,8 +23,43 @@ _HELLO = "`memoranda write -n you /hello.md 'Hello.'`"
 
 
 def store_url(settings: Settings) -> str:
-    """The URL of the store that the settings name."""
-    return settings.store or "sqlite:///" + quote(str(default_file()), safe="/\\:")
+    """The URL of the store that the settings name.
+
+    Raises:
+        StoreUrlError: It is the path of a file, or nearly a URL.
+    """
+    return file_url(default_file()) if settings.store is None else require_url(settings.store)
+
+
+def require_url(text: str) -> str:
+    """A URL as it is; what is nearly one is answered with what is most likely meant.
+
+    Raises:
+        StoreUrlError: It is the path of a file, or lacks slashes.
+    """
+    scheme, _, rest = text.partition(":")
+    if "://" in text:
+        meant = file_url(rest[2:]) if scheme.lower() == "sqlite" and rest.startswith("//~") else None
+    elif scheme.lower() in ("sqlite", "sqlite3", "file"):
+        meant = file_url(rest) if rest.strip("/") else "sqlite:///memory.db"
+    elif scheme.lower() in ("postgresql", "postgres"):
+        meant = f"postgresql://{rest.lstrip('/')}"
+    else:  # a single letter is a drive
+        meant = file_url(text) if len(scheme) == 1 or ":" not in text else None
+    if meant is None:
+        return text
+    raise StoreUrlError(f"{redacted(text)!r} is no store URL.", f"Write {redacted(meant)}.")
+
+
+def file_url(path: str | Path) -> str:
+    """The URL of a SQLite file; `~` is the home folder, and one that is a folder gets the usual file in it.
+
+    Example:
+        >>> file_url("memory.db"), file_url("/var/my memory.db")
+        ('sqlite:///memory.db', 'sqlite:////var/my%20memory.db')
+    """
+    path = Path(path).expanduser()
+    return "sqlite:///" + quote(str(path / "memory.db" if path.is_dir() else path), safe="/\\:@")
 
 
 def open_to_read(settings: Settings) -> MemoryStore:

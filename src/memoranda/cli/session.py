@@ -97,6 +97,20 @@ class Session:
 
         return argument if self._is_name(argument) else file_path(argument)
 
+    def file_key(self, argument: str) -> str:
+        """The same for what is to be written, where a slash at the end would be lost without a word.
+
+        Raises:
+            UsageError: The argument is a path that ends with a slash.
+        """
+        key = self.key(argument)
+        if key != argument and argument.endswith(("/", "\\")):
+            raise UsageError(
+                f"{argument} ends with a slash, so it names a folder and no file.",
+                f"Name the file in it, such as {argument}notes.md, or leave the slash out: {key}.",
+            )
+        return key
+
     def key_or_folder(self, argument: str) -> str:
         """The same where a folder may be meant, the root folder too."""
         from memoranda.files.path import canonical_path

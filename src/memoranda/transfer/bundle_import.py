@@ -27,6 +27,7 @@ from memoranda.transfer.bundle_records import (
     load_record,
 )
 from memoranda.transfer.errors import BundleConflictError, BundleTooNewError, KeyCollisionError
+from memoranda.transfer.labels import format_namespace
 from memoranda.transfer.prefixes import PrefixTally, prefix_folder, without_prefix
 from memoranda.transfer.types import Progress, Skipped, TransferReport
 
@@ -91,7 +92,7 @@ class BundleImport:
                 place = int.from_bytes(blake2b(f"{placed.labels}\0{placed.key}".encode(), digest_size=16).digest())
                 if place in targets:
                     raise KeyCollisionError(
-                        f"Two items of the bundle would become {placed.key} in {decode_namespace(placed.labels)}.",
+                        f"Two items of the bundle would become {_place_of(placed)}.",
                         "Rename one of them in its store and export again, or leave the prefix or namespace as it is.",
                     )
                 targets.add(place)
@@ -130,7 +131,9 @@ class BundleImport:
             if problem is None and max(entry.position for entry in record.revisions) > self._spans[current].length:
                 problem = "a revision has a position beyond its namespace's."
             if problem is not None:
-                raise damaged(self._path, f"{record.key} in {decode_namespace(current)}: {problem.rstrip('.')}")
+                raise damaged(
+                    self._path, f"{record.key} in {format_namespace(decode_namespace(current))}: {problem.rstrip('.')}"
+                )
             before = totals[current]
             totals[current] = NamespaceTotal(
                 current,
@@ -162,7 +165,7 @@ class BundleImport:
             else:
                 self._conflict_count += 1
                 if len(self._conflicts) < _SHOWN:
-                    self._conflicts.append(f"{item.key} in {decode_namespace(item.labels)}")
+                    self._conflicts.append(_place_of(item))
 
     def _remember(self, item: WholeItem, span: Span, there: Presence) -> None:
         """Note where an interrupted import put the positions of a namespace, so that this one goes on there."""
@@ -206,7 +209,7 @@ class BundleImport:
             loaded = self._store.engine.run(load(self._store.context, wanted, self._spans))
             if loaded.clashes:
                 self._conflict_count = len(loaded.clashes)
-                self._conflicts = [f"{item.key} in {decode_namespace(item.labels)}" for item in loaded.clashes[:_SHOWN]]
+                self._conflicts = [_place_of(item) for item in loaded.clashes[:_SHOWN]]
                 raise self._conflict()
             for name, offset in loaded.offsets.items():
                 self._spans[name].offset, self._spans[name].certain = offset, True
@@ -270,15 +273,18 @@ class BundleImport:
     def _conflict(self) -> BundleConflictError:
         more = self._conflict_count - len(self._conflicts)
         shown = ", ".join(self._conflicts) + (f" and {more} more" if more else "")
-        exist = "exist" if self._conflict_count > 1 else "exists"
         return BundleConflictError(
-            f"In the store there {exist} already, with another history: {shown}."
+            f"The store already holds, with another history, {shown}."
             if self._skip
-            else f"In the store there {exist} already: {shown}.",
+            else f"The store already holds {shown}.",
             "Import into another namespace, or remove them there first."
             if self._skip
             else "Leave out those with the same history with on_existing='skip', or import into another namespace.",
         )
+
+
+def _place_of(item: WholeItem) -> str:
+    return f"{item.key} in {format_namespace(decode_namespace(item.labels))}"
 
 
 class _Report:

@@ -110,7 +110,8 @@ def no_bundle(path: Path) -> NotABundleError:
 def truncated(path: Path) -> BundleTruncatedError:
     """The error for a file that ends early."""
     return BundleTruncatedError(
-        f"The bundle {path} ends early.", "Copy it again, or export again; nothing was imported from it."
+        f"The bundle {path} was cut off: it ends early.",
+        "Copy it again, or export again; nothing was imported from it.",
     )
 
 

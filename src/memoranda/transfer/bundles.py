@@ -29,29 +29,38 @@ from memoranda.transfer.bundle_records import (
 )
 from memoranda.transfer.database_files import is_database
 from memoranda.transfer.errors import SourceError, TargetError, TransferError
+from memoranda.transfer.labels import require_any
 from memoranda.transfer.prefixes import PrefixTally
 from memoranda.transfer.types import Progress, TransferReport
 
 
 def export_bundle(
-    store: MemoryStore, path: Path, *, namespace: Namespace = (), progress: Progress | None = None
+    store: MemoryStore,
+    path: Path,
+    *,
+    namespace: Namespace = (),
+    progress: Progress | None = None,
+    overwrite: bool = False,
 ) -> TransferReport:
     """Write every item with its whole history into one file.
 
     Each namespace is read from one snapshot. What has outlived its time to live is left out. The file appears under
-    its name only when it is complete; an older bundle there is replaced, any other file is refused.
+    its name only when it is complete, so that whatever happens an older bundle there is either still there or replaced
+    by a whole one.
 
     Args:
         store: The store to read.
         path: The file to write; `.mbundle` is the usual ending.
         namespace: Only namespaces that start with these labels.
         progress: Called with the items written so far and their total.
+        overwrite: Replace an older bundle of that name; anything else is refused all the same.
 
     Returns:
         What was written.
 
     Raises:
-        TargetError: The file cannot be written, or is something else than a bundle.
+        SourceError: No namespace starts with these labels.
+        TargetError: The file cannot be written, is there already, or is something else than a bundle.
         StoreCorruptError: The store has lost something; `verify` says what.
 
     Example:
@@ -63,12 +72,19 @@ def export_bundle(
         1
     """
     path = Path(path)
-    if path.exists() and not is_bundle(path):
-        raise TargetError(
-            f"{path} exists and is no bundle.", "Choose another name, or remove it; only bundles are replaced."
-        )
     run, context = store.engine.run, store.context
     total = run(count(context, namespace, deleted=True))
+    require_any(total, namespace)
+    if path.exists():
+        if not is_bundle(path):
+            raise TargetError(
+                f"{path} exists and is no whole bundle.",
+                "Choose another name, or remove it; only bundles are replaced.",
+            )
+        if not overwrite:
+            raise TargetError(
+                f"The bundle {path} exists.", "Choose another name, or pass overwrite=True to replace it."
+            )
     try:
         with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:100]}.", delete=False) as file:
             try:
@@ -160,12 +176,26 @@ def import_bundle(
 def is_bundle(path: Path) -> bool:
     """Whether a file begins as a bundle does, of whatever version."""
     try:
-        if is_database(path):
-            return False
-        with path.open("rb") as file:
-            return load_header(next(read_lines(file, path), b"")) is not None
+        require_bundle(path)
     except (OSError, TransferError):
         return False
+    return True
+
+
+def require_bundle(path: Path) -> None:
+    """Read the beginning of a file, as far as it takes to know a bundle.
+
+    Raises:
+        NotABundleError: It is something else.
+        BundleTruncatedError: It is compressed as a bundle is, and ends before it could be known.
+        BundleCorruptError: It is compressed as a bundle is, and damaged.
+        OSError: It cannot be read.
+    """
+    if is_database(path):
+        raise no_bundle(path)
+    with path.open("rb") as file:
+        if load_header(next(read_lines(file, path), b"")) is None:
+            raise no_bundle(path)
 
 
 class _BundleSink:

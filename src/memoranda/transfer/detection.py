@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 
 from memoranda.store.migrations import VERSION_TABLE
 from memoranda.store.urls import redacted
-from memoranda.transfer.bundles import is_bundle
+from memoranda.transfer.bundles import require_bundle
 from memoranda.transfer.database_files import copied, is_database
-from memoranda.transfer.errors import SourceError
+from memoranda.transfer.errors import NotABundleError, SourceError
 from memoranda.transfer.langgraph_sources import (
     connected,
     holds_langgraph,
@@ -38,6 +38,8 @@ def detect(path_or_url: str | Path) -> SourceKind:
 
     Raises:
         SourceError: It does not exist, cannot be read, or is none of these.
+        BundleTruncatedError: It is a bundle, as far as one can see, that ends early.
+        BundleCorruptError: It is a bundle, as far as one can see, that is damaged.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -55,9 +57,13 @@ def detect(path_or_url: str | Path) -> SourceKind:
             return _sqlite(path)
     except OSError as error:
         raise SourceError(f"{path} cannot be read: {error.strerror or error}.", _KNOWN) from error
-    if is_bundle(path):
-        return "bundle"
-    raise SourceError(f"{path} is nothing that can be imported.", _KNOWN)
+    try:
+        require_bundle(path)
+    except NotABundleError:
+        empty = path.is_file() and not path.stat().st_size
+        what = "is empty" if empty else "is nothing that can be imported"
+        raise SourceError(f"{path} {what}.", _KNOWN) from None
+    return "bundle"
 
 
 def _sqlite(path: Path) -> SourceKind:

@@ -13,6 +13,7 @@ from memoranda.store.operations.whole_items import WholeItem
 from memoranda.store.store import MemoryStore
 from memoranda.store.values import Kind
 from memoranda.transfer.errors import TargetError
+from memoranda.transfer.labels import require_any
 from memoranda.transfer.names import Places, key_parts, namespace_folder
 from memoranda.transfer.prefixes import PrefixTally
 from memoranda.transfer.types import Progress, Skipped, TransferReport
@@ -44,6 +45,7 @@ def export_folder(
         What was written.
 
     Raises:
+        SourceError: No namespace that starts with these labels holds anything.
         TargetError: The folder is not empty, or cannot be written.
 
     Example:
@@ -57,9 +59,11 @@ def export_folder(
         'green'
     """
     folder = Path(folder)
-    _prepare(folder, overwrite)
     run, context = store.engine.run, store.context
-    sink = _FolderSink(folder.resolve(), run(count(context, namespace, deleted=False)), progress)
+    total = run(count(context, namespace, deleted=False))
+    require_any(total, namespace)
+    _prepare(folder, overwrite)
+    sink = _FolderSink(folder.resolve(), total, progress)
     run(dump(context, namespace, sink, history=False))
     return sink.report()
 

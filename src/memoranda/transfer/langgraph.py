@@ -19,6 +19,7 @@ from memoranda.store.store import MemoryStore
 from memoranda.store.values import encode_value
 from memoranda.transfer.errors import KeyCollisionError
 from memoranda.transfer.folders import signed_for
+from memoranda.transfer.labels import require_any
 from memoranda.transfer.langgraph_sources import Source, SourceRow, open_source
 from memoranda.transfer.prefixes import PrefixTally, prefix_folder, without_prefix
 from memoranda.transfer.types import Progress, Skipped, TransferReport
@@ -57,11 +58,13 @@ def import_langgraph(
         What was brought in.
 
     Raises:
-        SourceError: The source cannot be read, or holds no LangGraph store.
+        SourceError: The source cannot be read, holds no LangGraph store, or no namespace that starts with `prefix`.
         KeyCollisionError: Without its prefix an item would get the key of another.
     """
     strip = None if strip_prefix is None else prefix_folder(strip_prefix)
     with open_source(source) as opened:
+        if prefix:
+            require_any(sum(_starts(place, prefix) for place, _ in opened.places()), tuple(prefix))
         if strip is not None:
             _refuse_collisions(opened, strip)
         importing = _LangGraphImport(store, prefix, strip, signed_for(author, opened.name), dry_run)
@@ -129,9 +132,9 @@ class _LangGraphImport:
         )
 
     def _arrival(self, row: SourceRow) -> _Arrival | None:
-        labels = tuple(row.prefix.split("."))
-        if labels[: len(self._prefix)] != self._prefix:
+        if not _starts(row.prefix, self._prefix):
             return None
+        labels = tuple(row.prefix.split("."))
         now = self._store.context.clock()
         if row.expires_at is not None and row.expires_at <= now:
             return self._skip(row, "It has outlived its time to live.")
@@ -181,6 +184,11 @@ class _LangGraphImport:
             self._items += 1
             self._bytes += item.size
             self._namespaces.add(decode_namespace(item.labels))
+
+
+def _starts(place: str, labels: Namespace) -> bool:
+    """Whether a namespace, as LangGraph writes it, starts with these labels."""
+    return tuple(place.split(".")[: len(labels)]) == tuple(labels)
 
 
 def _value(text: str) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def sqlite_path(source: str) -> Path:
     if not separator:
         return Path(source)
     if scheme.lower() == "sqlite" and rest.startswith("/") and len(rest) > 1:
-        return Path(unquote(rest[1:]))
+        return Path(unquote(rest[1:])).expanduser()
     raise SourceError(
         f"{redacted(source)!r} is no source that can be read.",
         "Give a path, sqlite:///store.db or postgresql://user@host/database.",

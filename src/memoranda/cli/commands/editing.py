@@ -56,19 +56,20 @@ def edit(
         return
     if new is None:
         raise UsageError("NEW is missing.", "Give OLD and NEW, or neither to open an editor.")
-    key = session.key(path)
+    key = session.file_key(path)
     done = session.reading().edit(session.namespace, key, old, new, replace_all=everywhere, author=author)
     shapes.show_committed(session, done)
 
 
 def _in_editor(session: Session, path: str, actor: str | None, reason: str | None) -> None:
+    editor = _editor()
     store = session.writing()
-    key, namespace = session.key(path), session.namespace
+    key, namespace = session.file_key(path), session.namespace
     item = store.get(namespace, key, refresh_ttl=False)
     before, is_document = ("", False) if item is None else _editable(key, item.value)
     draft = _draft(key, before, is_document)
     try:
-        _run_editor(draft)
+        _run_editor(editor, draft)
         after = _read(draft)
         if after == before:
             draft.unlink()
@@ -106,8 +107,22 @@ def _draft(key: str, text: str, is_document: bool) -> LocalPath:
     return LocalPath(file.name)
 
 
-def _run_editor(draft: LocalPath) -> None:
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ("notepad" if os.name == "nt" else "vi")
+def _editor() -> str:
+    """The editor that is asked for; one that nobody named needs a terminal."""
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if named:
+        return named
+    if os.name == "nt":
+        return "notepad"
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "There is no terminal to edit on.",
+            "Give OLD and NEW, write the whole text with `memoranda write`, or set EDITOR to one that needs none.",
+        )
+    return "vi"
+
+
+def _run_editor(editor: str, draft: LocalPath) -> None:
     try:
         process = subprocess.Popen([*shlex.split(editor), str(draft)])
     except (OSError, ValueError) as error:

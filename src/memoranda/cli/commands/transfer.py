@@ -14,7 +14,7 @@ import typer
 from memoranda.cli.command import WHOLE, Actor, Reason, command
 from memoranda.cli.failures import UsageError
 from memoranda.cli.names import format_namespace
-from memoranda.cli.opening import open_to_read
+from memoranda.cli.opening import file_url, open_to_read, require_url
 from memoranda.cli.output import Advance, counted, human_size, printable
 from memoranda.cli.session import Session
 
@@ -79,6 +79,8 @@ def import_(
     """
     from memoranda.transfer import detect
 
+    if source.lower().startswith("sqlite"):
+        source = require_url(source) if ":" in source else source
     kind = detect(source)
     for option, given, allowed in (
         ("--to", to != "/", kind == "folder"),
@@ -140,12 +142,16 @@ def export(
         ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", "-f", help="Folder only: write into one that is not empty, replacing files.")
+        bool,
+        typer.Option(
+            "--force", "-f", help="Replace an older bundle, or write into a folder that is not empty, replacing files."
+        ),
     ] = False,
 ) -> None:
     """Write the store out: as a bundle with all history, or as a folder of files.
 
-    With -n only namespaces that start with those labels. A bundle brought in again has equal `verify` digests.
+    With -n only namespaces that start with those labels. A bundle brought in again has equal `verify` digests. An older
+    bundle is replaced only with --force, or if you say so on a terminal, and not before the new one is complete.
     """
     from memoranda.transfer import export_bundle, export_folder
 
@@ -154,14 +160,26 @@ def export(
     if as_bundle is None:
         as_bundle = bool(path.suffix) and not path.is_dir() and not target.endswith(("/", "\\"))
     if as_bundle:
-        if force:
-            raise UsageError("--force says nothing for a bundle.", "Leave it out: an older bundle is replaced anyway.")
+        force = force or _may_replace(session, path)
         with session.out.progress("Exporting") as advance:
-            report = export_bundle(store, path, namespace=namespace, progress=advance)
+            report = export_bundle(store, path, namespace=namespace, progress=advance, overwrite=force)
     else:
         with session.out.progress("Exporting") as advance:
             report = export_folder(store, path, namespace=namespace, progress=advance, overwrite=force)
     _show(session, report, "Exported", extra={"target": target})
+
+
+def _may_replace(session: Session, path: LocalPath) -> bool:
+    """Ask whether an older bundle may be replaced, where somebody is there to answer."""
+    from memoranda.transfer.bundles import is_bundle
+
+    if not _somebody_is_there(session) or not path.is_file() or not is_bundle(path):
+        return False
+    return typer.confirm(f"Replace the bundle {printable(str(path))}?", abort=True, err=True)
+
+
+def _somebody_is_there(session: Session) -> bool:
+    return not session.json and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _import(session: Session, run: _Run, prefix: str | None, dry_run: bool) -> None:
@@ -238,7 +256,7 @@ def _bundle_of(session: Session, source: str, bundle: LocalPath) -> None:
 
     from memoranda.transfer import export_bundle
 
-    url = source if "://" in source else f"sqlite:///{LocalPath(source).absolute()}"
+    url = source if "://" in source else file_url(LocalPath(source).absolute())
     with open_to_read(replace(session.settings, store=url)) as other, session.out.progress("Reading") as advance:
         export_bundle(other, bundle, progress=advance)
 
@@ -254,13 +272,17 @@ def _prefix_to_strip(session: Session, plan: TransferReport) -> str | None:
     )
     example = next(found.keys[0] for found in plan.prefixed if found.prefix == prefix)
     session.out.note(
-        f"{count} key{'s' if count > 1 else ''} in {where} start with {prefix}, such as {example}. "
-        f"An agent that mounts its store at {prefix} would not find them, since the mount takes its prefix off first."
+        f"{counted(count, 'key')} in {where} {'starts' if count == 1 else 'start'} with {prefix}, such as {example}. "
+        f"An agent that mounts its store at {prefix} would not find {'it' if count == 1 else 'them'}, since the mount "
+        "takes its prefix off first."
     )
     for other, _ in others:
         session.out.note(f"The same holds for {other}; one prefix is taken off at a time.")
-    if session.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        session.out.note(f"They keep it now; --strip-prefix {prefix} takes it off.")
+    if not _somebody_is_there(session):
+        keep = "It keeps it" if count == 1 else "They keep it"
+        session.out.note(
+            f"{keep} now; --strip-prefix {prefix} takes it off, as does `memoranda mv --contents {prefix} /` later."
+        )
         return None
     return prefix if typer.confirm(f"Take {prefix} off?", default=True, err=True) else None
 

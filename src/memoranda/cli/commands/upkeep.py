@@ -20,6 +20,8 @@ def verify(session: Session) -> None:
 
     The exit code is 1 if anything does not hold. Equal digests of two namespaces mean equal items with equal histories.
     """
+    from memoranda.transfer.labels import require_any
+
     store, prefix = session.reading(), session.named_namespace
     total = None if prefix else store.stats().items
     done = 0
@@ -31,6 +33,8 @@ def verify(session: Session) -> None:
             advance(done, total)
 
         result = store.verify(prefix or (), progress=checked)
+    if result.ok:
+        require_any(len(result.namespaces), prefix or ())
     if session.json:
         session.out.data(
             {

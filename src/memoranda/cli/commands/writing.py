@@ -17,7 +17,7 @@ from memoranda.cli.session import Session
 from memoranda.errors import ItemNotFoundError
 
 if TYPE_CHECKING:
-    from memoranda.store.changes import Committed, Namespace
+    from memoranda.store.changes import Committed, Move, Namespace
     from memoranda.store.store import MemoryStore
 
 _MANY = 20
@@ -67,7 +67,7 @@ def write(
     content = _content(session, text, file)
     store = session.writing()
     author = session.author(actor, reason)
-    key = path if document and path[:1] not in ("", "/", "\\") else session.key(path)
+    key = path if document and path[:1] not in ("", "/", "\\") else session.file_key(path)
     if append:
         if base is not None or document:
             raise UsageError("--append goes neither with --base nor with --document.", "Leave those out.")
@@ -120,6 +120,7 @@ def rm(
     "mv",
     "memoranda mv -n ann /notes/tea.md /drinks/",
     "memoranda mv -n ann /notes --to-namespace acme/ann",
+    "memoranda mv -n ann --contents /memories /",
     panel=CHANGE,
 )
 def mv(
@@ -139,6 +140,9 @@ def mv(
     to_namespace: Annotated[
         str | None, typer.Option("--to-namespace", metavar="LABELS", help="Move it into this namespace.")
     ] = None,
+    contents: Annotated[
+        bool, typer.Option("--contents", help="Move what is in the folder SRC into the folder DST, not SRC itself.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace what is at the target.")] = False,
     actor: Actor = None,
     reason: Reason = None,
@@ -147,15 +151,45 @@ def mv(
 
     The old place keeps its history, and `memoranda log --follow` at the new one goes on there.
     """
+    from memoranda.store.changes import ChangeSet
+
     if target is None and to_namespace is None:
         raise UsageError("mv needs a target.", "Give a new path, or --to-namespace.")
     store, namespace = session.reading(), session.namespace
     labels = namespace if to_namespace is None else parse_namespace(to_namespace)
-    key = session.key(source)
-    new = key if target is None else _target(store, labels, key, target)
     author = session.author(actor, reason)
-    result = store.move(namespace, key, new, to_namespace=labels, overwrite=force, author=author)
+    if contents:
+        moves = _moves_of_contents(session, source, source if target is None else target, labels, force)
+        result = store.commit(ChangeSet(moves, author))
+    else:
+        key = session.key(source)
+        new = key if target is None else _target(store, labels, key, target)
+        if (namespace, key) == (labels, new):
+            raise UsageError(
+                f"{key} is where it would be moved to.", "Give another DST, or --contents to move what is in a folder."
+            )
+        result = store.move(namespace, key, new, to_namespace=labels, overwrite=force, author=author)
     _show_all(session, result.revisions, "Moved to")
+
+
+def _moves_of_contents(session: Session, source: str, target: str, labels: Namespace, force: bool) -> list[Move]:
+    """One move for everything that lies in a folder, all of which land together or not at all."""
+    from memoranda.files.path import canonical_path, folder_prefix
+    from memoranda.store.changes import Move
+
+    namespace, store = session.namespace, session.reading()
+    folder, into = (folder_prefix(canonical_path(each)) for each in (source, target))
+    inside = store.list_keys(namespace, folder)
+    if not inside or any(not entry.key.startswith(folder) for entry in inside):
+        raise ItemNotFoundError(
+            f"{source} is no folder in {format_namespace(namespace)}.", "`memoranda ls` lists what there is."
+        )
+    if (namespace, folder) == (labels, into):
+        raise UsageError(f"What is in {folder} is where it would be moved to.", "Give another DST.")
+    keys = [entry.key.rstrip("/") for entry in inside]
+    moves = [Move(namespace, key, into + key[len(folder) :], labels, force) for key in keys]
+    # What gets a place in the folder itself, as /a/a does on its way to /, waits until that is empty.
+    return sorted(moves, key=lambda move: (move.to + "/").startswith(folder))
 
 
 def _target(store: MemoryStore, namespace: Namespace, key: str, target: str) -> str:
