@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeAlias, cast
 
 import typer
+from typer.core import TyperCommand
 
 from memoranda.cli.session import Session
-from memoranda.cli.settings import Settings, option_parameters
+from memoranda.cli.settings import PANEL, Settings, option_parameters
 
 P = ParamSpec("P")
 
@@ -63,8 +64,9 @@ class Command:
         title = "Example" if len(self.examples) == 1 else "Examples"
         app.command(
             self.name,
+            cls=_Subcommand,
             help=_unwrapped(inspect.getdoc(self.function) or ""),
-            epilog=f"[bold]{title}:[/bold]\n\n{examples}",
+            epilog=f"[bold]{title}:[/bold]\n\n{examples}\n\n{_pointer()}",
             rich_help_panel=self.panel,
             context_settings={"help_option_names": ["-h", "--help"]},
         )(self._entry())
@@ -86,6 +88,28 @@ class Command:
         cast("Any", entry).__signature__ = inspect.Signature(parameters)
         entry.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return entry
+
+
+class _Subcommand(TyperCommand):
+    """A command whose help leaves the global options to the program's; it takes and completes them all the same."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        shared = [each for each in self.params if getattr(each, "rich_help_panel", None) == PANEL]
+        for each in shared:
+            cast("Any", each).hidden = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            for each in shared:
+                cast("Any", each).hidden = False
+
+
+def _pointer() -> str:
+    """Where the global options are explained."""
+    options = (each.annotation.__metadata__[0] for each in option_parameters())
+    names = ("/".join((option.default, *option.param_decls)) for option in options)
+    return f"[dim]Also {', '.join(names)}: see `memoranda --help`.[/dim]"
 
 
 def _unwrapped(text: str) -> str:

@@ -186,7 +186,12 @@ def changes(
         return
     if session.json:
         session.out.data({"changes": gathered, "next": token})
-    elif token:
+        return
+    if not shown:
+        by = f" by {author}" if author else ""
+        place = f" in {format_namespace(session.named_namespace)}" if session.named_namespace else ""
+        session.out.note(f"No changes{by}{place}{' since then' if since else ''}.")
+    if token:
         session.out.note(f"Go on with --since {token}")
 
 
