@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from uuid import uuid4
 
 from langgraph.store.base import BaseStore, TTLConfig
 from langgraph.store.memory import InMemoryStore
@@ -97,11 +98,11 @@ def run_all(server: str, folder: Path, names: tuple[str, ...] = ALL) -> dict[str
     """
     opening = {
         "Memoranda on SQLite": lambda: _ours(f"sqlite:///{folder / 'ours.db'}"),
-        "Memoranda on PostgreSQL": lambda: _ours(create_database(server, "conformance_ours")),
+        "Memoranda on PostgreSQL": lambda: _ours(create_database(server, f"ours_{uuid4().hex[:12]}")),
         "Memoranda in memory": lambda: _ours("memory://"),
         "InMemoryStore": _langgraph_memory,
         "SqliteStore": lambda: _langgraph_sqlite(folder / "langgraph.db"),
-        "PostgresStore": lambda: _langgraph_postgres(create_database(server, "conformance_langgraph")),
+        "PostgresStore": lambda: _langgraph_postgres(create_database(server, f"langgraph_{uuid4().hex[:12]}")),
     }
 
     def run(name: str) -> list[CheckResult]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from memoranda import ChangeSet, ConflictError, MemoryStore, Write
@@ -158,3 +160,11 @@ def test_the_revision_read_is_the_base_to_pass(shared: MemoryStore, ns: Namespac
     (found,) = shared.search(ns)
     assert item.revision == found.revision == 1
     assert not shared.write(ns, "/a.md", "two\n", base=item.revision).merged
+
+
+def test_where_one_side_changed_nothing_there_is_no_conflict(store: MemoryStore) -> None:
+    store.write(("a",), "/logo.png", b"\x89PNG\xff")
+    store.write(("a",), "/logo.png", b"\x89PNG\xff")
+    assert store.write(("a",), "/logo.png", b"\x89PNG\xfe", base=1).merged
+    assert store.write(("a",), "/logo.png", b"\x89PNG\xff", base=1).merged
+    assert store.get(("a",), "/logo.png").value["content"] == base64.b64encode(b"\x89PNG\xfe").decode()

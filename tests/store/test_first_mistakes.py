@@ -69,3 +69,14 @@ def test_the_home_folder_is_meant(monkeypatch: pytest.MonkeyPatch, tmp_path: Any
     monkeypatch.setenv("HOME", str(tmp_path))
     with open_store("sqlite:///~/memory.db"):
         assert (tmp_path / "memory.db").exists()
+
+
+def test_a_token_of_another_namespace_is_refused(memory: MemoryStore) -> None:
+    memory.write(("ben",), "/b.md", "b")
+    memory.write(("ben",), "/b.md", "c")
+    (seen, _) = memory.changes(namespace=("ben",))
+    assert [change.revision for change in memory.changes(namespace=("ben",), since=seen.token)] == [2]
+    with pytest.raises(InvalidValueError):
+        memory.changes(namespace=ANN, since=seen.token)
+    with pytest.raises(InvalidValueError):
+        memory.changes(namespace=("nobody",), since=seen.token)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 # A middle this short is stored as it is, at once: compressing it would save less than it costs.
 _SMALL = 512
 _LEVEL = 3
-# A patch so many times smaller than the lines it stands for is taken at once: compressing those is what costs.
-_CLEARLY = 12
 # No value is larger; a damaged length is refused before anything is allocated.
 _MAX_SIZE = 1 << 30
 _PIECE = 1 << 20
@@ -92,9 +90,6 @@ def encode_previous(previous: bytes, current: bytes | None) -> Delta:
     patch = Delta(DeltaKind.PATCH, _patch(previous, current))
     if len(patch.payload) < len(middle) >> 3:
         return patch  # compressing the middle alone would hardly beat this, so it is not tried
-    patch = Delta(DeltaKind.PATCH, _patch(previous, current))
-    if _CLEARLY * len(patch.payload) <= len(middle):
-        return patch
     # Where nothing is shared, a splice would hold the whole value too, and still need the newer one.
     alone = Delta(DeltaKind.SPLICE, header + _packed(middle)) if len(middle) < len(previous) else _full(previous)
     best = patch if len(patch.payload) < len(alone.payload) else alone

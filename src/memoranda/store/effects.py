@@ -2,8 +2,7 @@
 
 Two levels, so that a transaction can be repeated as a whole:
 
-- An *operation* yields `Transact` (run this body in one transaction), `Call` (outside any transaction) and
-  `Sleep`, and returns its result.
+- An *operation* yields `Transact` (run this body in one transaction), as often as it needs to, and returns its result.
 - A transaction's *body* yields `Batch`es of statements and receives the rows of each. Statements of one batch do
   not depend on each other's rows, so PostgreSQL answers them in one round trip.
 
@@ -56,22 +55,7 @@ class Transact:
     body: Callable[[], Body[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """Call a function outside any transaction: an embedder, a hook, a foreign store."""
-
-    function: Callable[[], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Sleep:
-    """Wait, in seconds."""
-
-    seconds: float
-
-
-Effect: TypeAlias = Transact | Call | Sleep
-Operation: TypeAlias = Generator[Effect, Any, T]
+Operation: TypeAlias = Generator[Transact, Any, T]
 
 
 def query(name: str, **params: Any) -> Body[Rows]:

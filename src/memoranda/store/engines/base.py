@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import isawaitable
 from typing import Any, TypeVar, cast
 
-from memoranda.store.effects import Call, Effect, Operation, Sleep, Transact
+from memoranda.store.effects import Operation, Transact
 
 T = TypeVar("T")
 
@@ -73,12 +71,12 @@ class Engine(ABC):
             return cast("T", stop.value)
         return self.resume(operation, effect)
 
-    def resume(self, operation: Operation[T], effect: Effect) -> T:
+    def resume(self, operation: Operation[T], effect: Transact) -> T:
         """Perform an operation from an effect on that it has yielded already, blocking."""
         try:
             while True:
                 try:
-                    result = self._perform(effect)
+                    result = self.transact(effect)
                 except BaseException as error:  # noqa: BLE001 - handed to the operation, which may clean up
                     effect = operation.throw(error)
                 else:
@@ -92,25 +90,10 @@ class Engine(ABC):
             effect = next(operation)
             while True:
                 try:
-                    result = await self._aperform(effect)
+                    result = await self.atransact(effect)
                 except BaseException as error:  # noqa: BLE001 - handed to the operation, which may clean up
                     effect = operation.throw(error)
                 else:
                     effect = operation.send(result)
         except StopIteration as stop:
             return cast("T", stop.value)
-
-    def _perform(self, effect: Effect) -> Any:
-        if isinstance(effect, Transact):
-            return self.transact(effect)
-        if isinstance(effect, Call):
-            return effect.function()
-        return time.sleep(effect.seconds)
-
-    async def _aperform(self, effect: Effect) -> Any:
-        if isinstance(effect, Transact):
-            return await self.atransact(effect)
-        if isinstance(effect, Sleep):
-            return await asyncio.sleep(effect.seconds)
-        result = effect.function()
-        return await result if isawaitable(result) else result

@@ -19,14 +19,14 @@ from memoranda.store.keys import folder_of
 from memoranda.store.namespaces import decode_namespace, prefix_range
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.digests import EMPTY, content_digest, replace_in_sum
+from memoranda.store.operations.verify import namespace_heads
 from memoranda.store.operations.whole_items import WholeItem, WholeRevision
-from memoranda.store.operations.workspace import Scope, Workspace
+from memoranda.store.operations.workspace import NUMBER_BITS, Scope, Workspace
 from memoranda.store.values import Kind, Stored
 
 _PAGE = 500
 _GROUP_ITEMS = 100
 _GROUP_BYTES = 4_000_000
-_NUMBER_BITS = 32
 
 
 class Presence(NamedTuple):
@@ -123,7 +123,7 @@ def dump(context: Context, prefix: Namespace, sink: Sink, *, history: bool = Tru
     low, high = prefix_range(prefix)
     after = ""
     while True:
-        heads = yield from transact("read", partial(_heads, context, low, high, after))
+        heads = yield from transact("read", partial(namespace_heads, context, low, high, after))
         for head in heads:
             yield from transact("snapshot", partial(_dump_namespace, context, head[1], sink, history))
             sink.finish()
@@ -169,10 +169,6 @@ def load(context: Context, loads: Sequence[Load], spans: Mapping[str, Span]) -> 
         What landed; or, if other items live under some of the keys, those, and nothing landed.
     """
     return (yield from transact("write", lambda: _load(context, loads, spans)))
-
-
-def _heads(context: Context, low: str, high: str, after: str) -> Body[list[Row]]:
-    return (yield from query("namespace_heads", tenant=context.tenant, low=low, high=high, after=after, limit=_PAGE))
 
 
 def _dump_namespace(context: Context, labels: str, sink: Sink, history: bool) -> Body[None]:
@@ -306,7 +302,7 @@ def _rows(scope: Scope, item: WholeItem, offset: int | None) -> list[Sql]:
     scope.live += item.stored is not None
     scope.digest = replace_in_sum(scope.digest, None, item.digest)
     scope.changed = True
-    item_id = (scope.id << _NUMBER_BITS) | scope.items
+    item_id = (scope.id << NUMBER_BITS) | scope.items
     kind, meta, body = item.stored or (Kind.JSON, b"", b"")
     rows = [
         Sql(

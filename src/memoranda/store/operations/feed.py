@@ -61,9 +61,16 @@ def _parse(token: str) -> tuple[int, int, int]:
     parts = token.split("-") if isinstance(token, str) else []  # pyright: ignore[reportUnnecessaryIsInstance]
     # Eighteen digits always fit into the 64 bits of the database.
     if len(parts) != 3 or not all(part.isascii() and part.isdigit() and len(part) <= 18 for part in parts):
-        raise InvalidValueError(f"{token!r} is no token of the feed.", "Pass the token of a change you have seen.")
+        raise _no_token(token)
     feed, namespace_id, position = (int(part) for part in parts)
     return feed, namespace_id, position
+
+
+def _no_token(token: object) -> InvalidValueError:
+    return InvalidValueError(
+        f"{token!r} is no token of this feed.",
+        "Pass the token of a change you have seen, of this namespace if you name one.",
+    )
 
 
 def _changes(
@@ -73,6 +80,10 @@ def _changes(
     feed, namespace_id, position = start
     page = limit if author is None else _PAGE
     now = context.clock()
+    if labels is not None and start != _parse(_START):
+        heads = yield from query("namespace_head", tenant=context.tenant, labels=labels)
+        if not heads or heads[0][0] != namespace_id:
+            raise _no_token("-".join(map(str, start)))
     while len(found) < limit:
         if labels is None:
             rows = yield from query(

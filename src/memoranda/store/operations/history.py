@@ -92,6 +92,8 @@ def get_at(
     """
     if (revision is None) == (at is None):
         raise InvalidValueError("get_at() needs either a revision or a time.", "Pass revision=3 or at=datetime(…).")
+    if revision is not None and (not isinstance(revision, int) or isinstance(revision, bool)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValueError(f"{revision!r} is no revision.", "Pass its number, as history() gives it.")
     if at is not None and not isinstance(at, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidValueError(f"{at!r} is no datetime.", "Pass one, for example datetime.fromisoformat(…).")
     moment = None if at is None else to_microseconds(at)

@@ -137,6 +137,8 @@ def grep(
         (GrepMatch(key='/tea.md', line=2, text='green'),)
     """
     labels = encode_namespace(namespace)
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are untyped too
+        raise InvalidValueError(f"{type(text).__name__} is no text to look for.", "Pass a string.")
     if not text:
         raise InvalidValueError("The text to look for is empty.", "Give at least one character.")
     try:

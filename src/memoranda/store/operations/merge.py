@@ -26,6 +26,11 @@ def merge_stored(base: Stored | None, theirs: Stored, yours: Stored, at: int) ->
     """
     if theirs.kind == yours.kind and theirs.body == yours.body:
         return yours, ""
+    # Where one side changed nothing there is nothing to merge, whatever the kind.
+    if base is not None and (base.kind, base.body) == (theirs.kind, theirs.body):
+        return yours, ""
+    if base is not None and (base.kind, base.body) == (yours.kind, yours.body):
+        return theirs, ""
     if theirs.kind == Kind.JSON and yours.kind == Kind.JSON:
         return _merge_json(base, theirs, yours)
     base_text = "" if base is None else base.text

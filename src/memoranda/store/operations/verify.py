@@ -46,7 +46,7 @@ def verify(
     low, high = prefix_range(namespace_prefix)
     digests: list[NamespaceDigest] = []
     problems: list[str] = []
-    heads = yield from transact("read", lambda: _heads(context, low, high, ""))
+    heads = yield from transact("read", lambda: namespace_heads(context, low, high, ""))
     while heads:
         for head in heads:
             labels = head[1]
@@ -54,11 +54,12 @@ def verify(
             problems += found
             if digest is not None:
                 digests.append(digest)
-        heads = yield from transact("read", partial(_heads, context, low, high, heads[-1][1]))
+        heads = yield from transact("read", partial(namespace_heads, context, low, high, heads[-1][1]))
     return Verification(tuple(digests), tuple(problems))
 
 
-def _heads(context: Context, low: str, high: str, after: str) -> Body[list[Row]]:
+def namespace_heads(context: Context, low: str, high: str, after: str) -> Body[list[Row]]:
+    """A page of namespaces' rows, by name."""
     return (yield from query("namespace_heads", tenant=context.tenant, low=low, high=high, after=after, limit=_PAGE))
 
 

@@ -31,7 +31,8 @@ from memoranda.store.values import Kind, Stored
 KEYFRAME_EVERY = 64
 """Every so many revisions the replaced value is kept whole, so that reaching back never applies more deltas."""
 
-_NUMBER_BITS = 32
+NUMBER_BITS = 32
+"""An item's id is its namespace's, shifted by so many bits, plus its number there; `search_items` counts on it."""
 
 
 @dataclass(slots=True)
@@ -45,6 +46,7 @@ class Scope:
     live: int
     digest: bytes
     loaded_position: int
+    loaded_items: int
     loaded_digest: bytes
     changed: bool = False
 
@@ -78,7 +80,7 @@ class ItemState:
 
 def _scope(labels: str, row: Row) -> Scope:
     namespace_id, position, items, live, digest = row
-    return Scope(labels, namespace_id, position, items, live, digest, position, digest)
+    return Scope(labels, namespace_id, position, items, live, digest, position, items, digest)
 
 
 class Workspace:
@@ -145,7 +147,7 @@ class Workspace:
         scope = self.scopes[item.labels]
         if not item.in_table and not item.revision:
             scope.items += 1
-            item.id = (scope.id << _NUMBER_BITS) | scope.items
+            item.id = (scope.id << NUMBER_BITS) | scope.items
         previous, link = item.stored, item.digest
         item.revision += 1
         scope.position += 1
@@ -280,6 +282,7 @@ class Workspace:
             {
                 "id": scope.id,
                 "expected_position": scope.loaded_position,
+                "expected_items": scope.loaded_items,
                 "expected_digest": scope.loaded_digest,
                 "position": scope.position,
                 "items": scope.items,

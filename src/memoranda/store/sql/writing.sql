@@ -13,9 +13,11 @@ ON CONFLICT (tenant, labels) DO NOTHING;
 -- name: update_namespace
 -- Compare and swap: a namespace that is not as it was read gets no position, which the column refuses. Under a lock it
 -- always is; an optimistic writer is told that way that another came first, and all that its statement did is undone.
--- The digest notices what moves no position: an item that was forgotten.
+-- The digest notices what moves no position, an item that was forgotten; the count, one that came back as another.
 UPDATE namespaces
-SET position = CASE WHEN position = :expected_position AND digest = :expected_digest THEN :position END,
+SET position = CASE
+        WHEN position = :expected_position AND items = :expected_items AND digest = :expected_digest THEN :position
+    END,
     items = :items, live = :live, digest = :digest
 WHERE id = :id;
 

@@ -137,7 +137,8 @@ class PostgresEngine(Engine):
             if not _reusable(error, connection):
                 connection.close()
             elif connection.pgconn.transaction_status:
-                connection.execute("ROLLBACK")
+                # Not a plain ROLLBACK: the driver has to forget which statements it prepared meanwhile.
+                connection.rollback()
             raise
 
     async def _adrive(self, connection: AsyncConnection, effect: Transact, attempt: Attempt) -> Any:
@@ -156,7 +157,7 @@ class PostgresEngine(Engine):
             if not _reusable(error, connection):
                 await connection.close()
             elif connection.pgconn.transaction_status:
-                await connection.execute("ROLLBACK")
+                await connection.rollback()
             raise
 
     def _attempt(self, effect: Transact) -> Attempt:

@@ -1,9 +1,9 @@
 """How a transaction's statements travel to PostgreSQL in as few round trips as they can.
 
-A write is tried without locks first: its reads run on their own, the namespace before its items, and all it writes
-goes out as one statement, which fails as a whole if the namespace has moved on since it was read (see
-`update_namespace`). Two round trips, and no lock is held while this process computes. If it was overtaken, or if it
-turns out to need more than that, it runs again in a transaction that locks the namespace first.
+A write of one item is tried without locks first: its reads run on their own, and all it writes goes out as one
+statement, which fails as a whole if the namespace has moved on since it was read (see `update_namespace`). Two round
+trips, and no lock is held while this process computes. If it was overtaken, or needs more than that, it runs in a
+transaction that locks the namespace first.
 """
 
 from __future__ import annotations
@@ -56,16 +56,20 @@ class Statements:
 
     def __init__(self, dialect: Dialect) -> None:
         self.locking = dialect.statements()
-        unlocked = Dialect(dialect.name, {**dialect.tokens, "for_update": ""}, dialect.pyformat)
-        self.unlocked = unlocked.statements()
-        self._reads = {name for name, text in self.locking.items() if text.startswith(_READS)}
-        namespace, item = (self.unlocked[name] for name in _FIRST_READS)
+        unlocked = Dialect(dialect.name, {**dialect.tokens, "for_update": ""}, dialect.pyformat).statements()
+        # Those that lock are not among them.
+        self._reads = {
+            name for name, text in self.locking.items() if text.startswith(_READS) and text == unlocked[name]
+        }
+        namespace, item = (unlocked[name] for name in _FIRST_READS)
         self._first_reads = f"SELECT * FROM ({namespace}) scope FULL JOIN ({item}) item ON true"
         self._fused: dict[tuple[str, ...], str] = {}
 
-    def only_reads(self, statements: list[Sql]) -> bool:
-        """Whether none of these changes anything."""
-        return all(name in self._reads for name, _ in statements)
+    def read(self, statements: list[Sql]) -> Query | None:
+        """A statement on its own, if it changes nothing and locks nothing."""
+        if len(statements) != 1 or statements[0].name not in self._reads:
+            return None
+        return _query(self.locking, statements[0])
 
     def first_reads(self, statements: list[Sql]) -> Query | None:
         """A namespace and one of its items in one statement, if that is what is asked for."""
@@ -76,9 +80,9 @@ class Statements:
     def fused(self, statements: list[Sql]) -> Query | None:
         """Several writes as one statement, if they are few and independent."""
         # The statement proper runs before those in WITH, so it has to be the one that waits for other writers.
-        statements = [*statements[1:], statements[0]]
+        statements = [*statements[1:], *statements[:1]]
         names = tuple(name for name, _ in statements)
-        if len(names) > _MOST_FUSED or names[-1] != "update_namespace" or not _FUSABLE.issuperset(names[:-1]):
+        if len(names) > _MOST_FUSED or names[-1:] != ("update_namespace",) or not _FUSABLE.issuperset(names[:-1]):
             return None
         text = self._fused.get(names)
         if text is None:
@@ -103,7 +107,6 @@ class Steps:
 
     def __init__(self, statements: Statements, effect: Transact, attempt: Attempt) -> None:
         self._statements = statements
-        self._texts = statements.unlocked if attempt.optimistic else statements.locking
         self._body: Body[Any] = effect.body()
         self._attempt = attempt
         attempt.committing = False
@@ -111,6 +114,7 @@ class Steps:
         self._open = False
         self._closing = False
         self._skip = 0
+        self._read = False
         self._together = False
         self._next: Batch | None = None
         self.result: Any = None
@@ -125,21 +129,14 @@ class Steps:
         batch = self._next
         if batch is None:
             return self._end()
-        queue: list[Query] = []
         if self._attempt.optimistic:
-            if batch.last:
-                return self._write_at_once(batch.statements)
-            if not self._statements.only_reads(batch.statements):
-                raise Repeat
-            together = self._statements.first_reads(batch.statements)
-            if together is not None:
-                self._together = True
-                return [together]
-        elif self._begin is not None and not self._open:
+            return [self._unlocked(batch)]
+        queue: list[Query] = []
+        if self._begin is not None and not self._open:
             queue.append(_plain(self._begin))
             self._open = True
         self._skip = len(queue)
-        queue += [_query(self._texts, statement) for statement in batch.statements]
+        queue += [_query(self._statements.locking, statement) for statement in batch.statements]
         if batch.last and self._open:
             queue.append(self._commit())
         if not queue:
@@ -173,15 +170,20 @@ class Steps:
             return [self._commit()]
         return []
 
-    def _write_at_once(self, statements: list[Sql]) -> list[Query]:
-        if not statements:
+    def _unlocked(self, batch: Batch) -> Query:
+        """The one statement of a step without locks: a namespace with one item first, single reads, one write."""
+        if batch.last:
+            query = self._statements.fused(batch.statements)
+            self._closing = self._attempt.committing = query is not None
+        elif not self._read:
+            query = self._statements.first_reads(batch.statements)
+            self._read = self._together = query is not None
+        else:
+            query = self._statements.read(batch.statements)
+        if query is None:
+            # More than that goes with locks from the start, before anything was sent or computed twice.
             raise Repeat
-        self._closing = self._attempt.committing = True
-        fused = self._statements.fused(statements)
-        if fused is not None:
-            return [fused]
-        texts = self._statements.locking
-        return [_plain("BEGIN"), *(_query(texts, statement) for statement in statements), _plain("COMMIT")]
+        return query
 
     def _commit(self) -> Query:
         self._closing = self._attempt.committing = True
