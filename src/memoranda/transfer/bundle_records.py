@@ -13,6 +13,7 @@ from memoranda.errors import MemorandaError
 from memoranda.store.changes import Author
 from memoranda.store.keys import checked_key
 from memoranda.store.namespaces import decode_namespace, encode_writable
+from memoranda.store.operations.context import checked_ttl
 from memoranda.store.operations.planning import checked_author
 from memoranda.store.operations.whole_items import WholeItem, WholeRevision
 from memoranda.store.values import Kind, Stored, timestamp
@@ -22,6 +23,8 @@ VERSION = 1
 
 _AUTHOR = ("actor", "thread_id", "run_id", "tool_call_id", "reason")
 _LARGEST = 1 << 62
+# The first and the last microsecond that a datetime can name.
+_FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,10 +203,10 @@ def _load_item(given: _Fields) -> WholeItem:
         given.namespace(),
         key,
         stored,
-        given.number("created_at", -_LARGEST),
-        given.number("updated_at", -_LARGEST),
+        given.time("created_at"),
+        given.time("updated_at"),
         given.optional_number("expires_at", -_LARGEST),
-        given.optional_float("ttl"),
+        given.minutes("ttl"),
         revisions,
     )
 
@@ -226,7 +229,7 @@ def _load_revision(given: _Fields) -> WholeRevision:
         given.number("revision", 1),
         given.number("position", 1),
         given.text("operation"),
-        given.number("at", -_LARGEST),
+        given.time("at"),
         author.actor,
         author.thread_id,
         author.run_id,
@@ -291,13 +294,18 @@ class _Fields:
     def optional_number(self, name: str, least: int = 0) -> int | None:
         return None if self._fields.get(name) is None else self.number(name, least)
 
-    def optional_float(self, name: str) -> float | None:
-        number = self._fields.get(name)
-        if number is None:
-            return None
-        if type(number) not in (int, float):
-            raise ValueError(f"its {name!r} is no number")
-        return float(number)
+    def time(self, name: str) -> int:
+        number = self.number(name, _FIRST_TIME)
+        if number > _LAST_TIME:
+            raise ValueError(f"its {name!r} is no time")
+        return number
+
+    def minutes(self, name: str) -> float | None:
+        try:
+            number = checked_ttl(self._fields.get(name))
+        except MemorandaError as error:
+            raise ValueError(error.cause) from None
+        return None if number is None else float(number)
 
     def boolean(self, name: str) -> bool:
         value = self._fields.get(name)

@@ -13,6 +13,7 @@ from memoranda.store.keys import checked_key
 from memoranda.store.namespaces import decode_namespace, encode_writable
 from memoranda.store.operations.bundle import Load, Presence, Span, load, presence
 from memoranda.store.operations.commit import commit
+from memoranda.store.operations.context import checked_ttl
 from memoranda.store.operations.planning import checked_author
 from memoranda.store.operations.whole_items import WholeItem, first_revision
 from memoranda.store.store import MemoryStore
@@ -141,6 +142,7 @@ class _LangGraphImport:
         try:
             value = _value(row.value)
             stored = encode_value(value)
+            checked_ttl(row.ttl)
             text, key = encode_writable(labels), checked_key(without_prefix(row.key, self._strip))
         except MemorandaError as error:
             return self._skip(row, error.cause)
