@@ -36,7 +36,7 @@ MISTAKES: dict[str, tuple[Any, type[MemorandaError], str]] = {
     "ttl key": (lambda store: open_store("memory://", ttl={"default": 5}), InvalidValueError, "default_ttl"),
     "timeout": (lambda store: open_store("memory://", timeout="x"), InvalidValueError, "seconds"),
     "file": (lambda store: open_store("memory.db"), StoreUrlError, "sqlite:///memory.db"),
-    "slashes": (lambda store: open_store("sqlite:/m.db"), StoreUrlError, "sqlite:///m.db"),
+    "slashes": (lambda store: open_store("sqlite:/m.db"), StoreUrlError, "sqlite:////m.db"),
 }
 
 

@@ -19,7 +19,7 @@ from memoranda.store.store import MemoryStore
 from memoranda.store.urls import redacted
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://", re.ASCII)
-_FILE = re.compile(r"^(sqlite3?|file):/*", re.ASCII)
+_FILE = re.compile(r"^(sqlite3?|file):", re.ASCII)
 # As LangGraph has them; what has expired is always omitted here.
 _TTL_SETTINGS = {"default_ttl", "omit_expired", "refresh_on_read", "sweep_interval_minutes"}
 _LONGEST_TIMEOUT = 1_000_000
