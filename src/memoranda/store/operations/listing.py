@@ -253,11 +253,15 @@ class _Scan:
 
     def __init__(self, context: Context, labels: str, prefix: str) -> None:
         self.place = {"tenant": context.tenant, "labels": labels, "now": context.clock()}
-        ends = {"low": prefix, "high": range_end(prefix), "after_parent": "", "after_key": ""}
-        self.params: dict[str, Any] = {**self.place, **ends}
+        # One lower end, not two: PostgreSQL would start at the one that lies further back.
+        self.params: dict[str, Any] = {
+            **self.place,
+            "after_parent": prefix,
+            "after_key": "",
+            "high": range_end(prefix),
+        }
 
     def after(self, parent: str, key: str) -> None:
-        """Go on behind this key."""
-        # The low end moves along, so that the range that the index is asked for gets shorter.
-        low = max(self.params["low"], parent)
-        self.params |= {"low": low, "after_parent": parent, "after_key": key}
+        """Go on behind this key, if it lies in the range at all."""
+        if (parent, key) > (self.params["after_parent"], self.params["after_key"]):
+            self.params |= {"after_parent": parent, "after_key": key}

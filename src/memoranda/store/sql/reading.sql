@@ -75,7 +75,7 @@ SELECT parent FROM walk WHERE parent IS NOT NULL LIMIT :limit;
 SELECT key, size, revision, kind, created_at, updated_at, parent
 FROM items
 WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND labels = :labels)
-  AND parent >= :low AND parent < :high AND (parent, key) > (:after_parent, :after_key)
+  AND (parent, key) > (:after_parent, :after_key) AND parent < :high
   AND live = 1 AND (expires_at IS NULL OR expires_at > :now)
 ORDER BY parent, key
 LIMIT :limit;
@@ -84,7 +84,7 @@ LIMIT :limit;
 SELECT key, parent, kind, body
 FROM items
 WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND labels = :labels)
-  AND parent >= :low AND parent < :high AND (parent, key) > (:after_parent, :after_key)
+  AND (parent, key) > (:after_parent, :after_key) AND parent < :high
   AND live = 1 AND (expires_at IS NULL OR expires_at > :now)
   AND kind <> 2 AND {find_bytes}(body, :needle) > 0
 ORDER BY parent, key
