@@ -24,6 +24,7 @@ _LEVEL = 3
 _MAX_SIZE = 1 << 30
 _PIECE = 1 << 20
 _FAR = 1 << 24
+_SAMPLES, _SAMPLE = 8, 16
 _RAW, _ZSTD = 0, 1
 _local = threading.local()
 
@@ -87,6 +88,8 @@ def encode_previous(previous: bytes, current: bytes | None) -> Delta:
     header = _splice_header(edges, current)
     if len(middle) <= _SMALL:
         return Delta(DeltaKind.SPLICE, header + b"\0" + middle)
+    if not _related(previous, current):
+        return _full(previous)
     patch = Delta(DeltaKind.PATCH, _patch(previous, current))
     if len(patch.payload) < len(middle) >> 3:
         return patch  # compressing the middle alone would hardly beat this, so it is not tried
@@ -192,6 +195,12 @@ def _shared(a: bytes, b: bytes) -> _Edges:
         return _Edges(prefix, suffix)
     end = a.find(b"\n", at_a)
     return _Edges(prefix, len(a) - end - 1 if end >= 0 else 0)
+
+
+def _related(previous: bytes, current: bytes) -> bool:
+    """Whether any of a few samples of the older value stands in the newer: if none does, it was written anew."""
+    step = len(previous) // (_SAMPLES + 1)
+    return any(previous[at * step : at * step + _SAMPLE] in current for at in range(1, _SAMPLES + 1))
 
 
 def _starts_line(text: bytes, at: int) -> bool:
