@@ -66,6 +66,8 @@ async def test_async_body_that_fails(store_url: str, open_here: Opening) -> None
     await store.aclose()
 
 
+# Ctrl-C may strike in a callback of the garbage collector, Hypothesis's for one, where Python can only report it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_at_random_moments(store_url: str, open_here: Opening) -> None:
     """A signal lands anywhere: while waiting, between two statements, in the commit."""
     store = open_here(store_url, timeout=5)
@@ -99,6 +101,7 @@ def test_ctrl_c_at_random_moments(store_url: str, open_here: Opening) -> None:
     assert store.verify().ok
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_while_queueing_for_the_lock() -> None:
     """Whoever gives up its place in the queue is not handed the lock later, to keep it for ever."""
     lock = FairLock()
