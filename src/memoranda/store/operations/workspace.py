@@ -231,8 +231,7 @@ class Workspace:
     def statements(self) -> list[Sql]:
         """Everything that has to be written, in an order in which it can be.
 
-        The namespaces come first and sorted: whoever writes without having locked them then waits for them before
-        anything else, in the same order as everybody, so that no two writers wait for each other.
+        Namespaces come first: a writer that has locked none waits there for others, before it touches anything else.
         """
         scopes = sorted((scope for scope in self.scopes.values() if scope.changed), key=lambda scope: scope.labels)
         written = [self._scope_row(scope) for scope in scopes] + self._purged
