@@ -103,6 +103,7 @@ class Write:
         base: The revision this value was made from; 0 says "it did not exist". An older base is merged with what
             happened since, or refused. None overwrites; the old value stays in the history.
         ttl: Minutes until the item expires; None: never.
+        merge: Whether an older base may be merged; False refuses it, for a value that must land as it is.
     """
 
     namespace: Namespace
@@ -110,6 +111,7 @@ class Write:
     value: Value
     base: int | None = None
     ttl: float | None = None
+    merge: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,7 @@ class Edit:
         old: The text to replace; it must occur exactly once unless `replace_all`.
         new: The text to put there.
         replace_all: Replace every occurrence.
+        base: Refuse if the item has changed since this revision.
     """
 
     namespace: Namespace
@@ -129,15 +132,24 @@ class Edit:
     old: str
     new: str
     replace_all: bool = False
+    base: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Add text at the end of a file, on a new line; a missing file is created."""
+    """Add text at the end of a file, on a new line; a missing file is created.
+
+    Args:
+        namespace: Where it lives.
+        key: Its key.
+        text: What to add, as it stands.
+        base: Refuse if the item has changed since this revision; 0 says "it did not exist".
+    """
 
     namespace: Namespace
     key: str
     text: str
+    base: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,8 +122,8 @@ def _apply(work: Workspace, index: int, step: Planned) -> Body[Outcome]:
             return (yield from _write(work, index, step, item, step.change))
         case Edit():
             return _edit(work, index, item, step.change)
-        case Append(text=text):
-            return _append(work, item, index, text)
+        case Append():
+            return _append(work, index, item, step.change)
         case Delete():
             return _delete(work, index, item, step.change)
         case Move():
@@ -199,6 +199,8 @@ def _write(work: Workspace, index: int, step: Planned, item: ItemState, change: 
             "Write it without a base to create it again.",
             yours=yours,
         )
+    if not change.merge:
+        return _changed(index, item, change.base, "Read it again, and make your change anew.", yours=yours)
     base = None
     if change.base:
         base = yield from stored_at(item.id, change.base, item.loaded_revision, item.loaded)
@@ -218,7 +220,19 @@ def _write(work: Workspace, index: int, step: Planned, item: ItemState, change: 
     return [_landed(item, "write", merged=True)]
 
 
+def _changed(index: int, item: ItemState, base: int, remedy: str, *, yours: str | None = None) -> Conflict:
+    now = f"it is now at revision {item.revision}" if item.stored is not None else "it does not exist now"
+    cause = f"{item.key} was changed since revision {base}: {now}."
+    return _refused(index, item, "changed", cause, remedy, yours=yours)
+
+
+def _is_stale(item: ItemState, base: int | None) -> bool:
+    return base is not None and base != (item.revision if item.stored is not None else 0)
+
+
 def _edit(work: Workspace, index: int, item: ItemState, change: Edit) -> Outcome:
+    if change.base is not None and _is_stale(item, change.base):
+        return _changed(index, item, change.base, "Read it again before you edit it.", yours=change.new)
     stored = item.stored
     if stored is None:
         return _refused(index, item, "missing", f"{item.key} does not exist.", _LIST, yours=change.new)
@@ -246,8 +260,10 @@ def _edit_reason(error: EditError | InvalidValueError) -> ConflictReason:
     return "text_not_unique" if isinstance(error, TextNotUniqueError) else "not_editable"
 
 
-def _append(work: Workspace, item: ItemState, index: int, text: str) -> Outcome:
-    before = item.text
+def _append(work: Workspace, index: int, item: ItemState, change: Append) -> Outcome:
+    if change.base is not None and _is_stale(item, change.base):
+        return _changed(index, item, change.base, "Read it again before you append to it.", yours=change.text)
+    before, text = item.text, change.text
     if item.stored is not None and (before is None or item.stored.kind == Kind.JSON):
         return _refused(
             index,
@@ -268,14 +284,8 @@ def _delete(work: Workspace, index: int, item: ItemState, change: Delete) -> Out
         if change.missing_ok:
             return [Committed(decode_namespace(item.labels), item.key, 0, "delete")]
         return _refused(index, item, "missing", f"{item.key} does not exist.", _LIST)
-    if change.base is not None and change.base != item.revision:
-        return _refused(
-            index,
-            item,
-            "changed",
-            f"{item.key} was changed since revision {change.base}: it is now at revision {item.revision}.",
-            "Read it again before you delete it.",
-        )
+    if change.base is not None and _is_stale(item, change.base):
+        return _changed(index, item, change.base, "Read it again before you delete it.")
     work.record(item, None, "delete")
     return [_landed(item, "delete")]
 

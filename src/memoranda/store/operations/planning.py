@@ -101,11 +101,13 @@ def plan(change: Change, *, opaque: bool = False) -> Planned:
             planned = Planned(change, encode_namespace(namespace), settle(key), encode_writable(target), settle(to))
             _check_move(planned)
             return planned
-        case Append(namespace, key, text):
+        case Append(namespace, key, text, base):
             _check_text(text)
+            _check_base(base)
             return Planned(change, encode_writable(namespace), settle(key))
-        case Edit(namespace, key, old, new):
+        case Edit(namespace, key, old, new, base=base):
             _check_text(old, new)
+            _check_base(base)
             return Planned(change, encode_namespace(namespace), settle(key))
         case Delete(namespace, key, base):
             _check_base(base)

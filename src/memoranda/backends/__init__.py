@@ -1,0 +1,49 @@
+"""Backends: what lies behind the paths that an agent sees.
+
+Room by room: `protocol` the results, `operations` what every backend does around its own part, `base` what that part
+is, `steps` how one definition serves blocking and async callers, `places` how a path keeps the name that the agent
+knows, `runtime` and `scopes` who runs, `store` (over `versioned` and `plain`), and `recognition` for Deep Agents.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from memoranda.backends.recognition import recognise_when_imported as _recognise_when_imported
+
+if TYPE_CHECKING:
+    from memoranda.backends.base import Backend as Backend
+    from memoranda.backends.protocol import SEEN as SEEN
+    from memoranda.backends.scopes import Scope as Scope
+    from memoranda.backends.scopes import ScopeError as ScopeError
+    from memoranda.backends.scopes import by_assistant as by_assistant
+    from memoranda.backends.scopes import by_org as by_org
+    from memoranda.backends.scopes import by_user as by_user
+    from memoranda.backends.store import StoreBackend as StoreBackend
+
+_EXPORTS = {
+    "base": ["Backend"],
+    "protocol": ["SEEN"],
+    "scopes": ["Scope", "ScopeError", "by_assistant", "by_org", "by_user"],
+    "store": ["StoreBackend"],
+}
+_HOME = {name: module for module, names in _EXPORTS.items() for name in names}
+
+__all__ = [*_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> object:
+    module = _HOME.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})
+
+
+_recognise_when_imported()

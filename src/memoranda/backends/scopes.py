@@ -1,0 +1,223 @@
+"""Namespaces from the runtime: who shares a memory is decided by who runs, never by what a model says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias, cast
+
+from memoranda.backends.runtime import agent_name, current_config, current_runtime, read_channel
+from memoranda.errors import MemorandaError
+from memoranda.store.changes import Namespace
+from memoranda.store.namespaces import InvalidNamespaceError, validate_labels
+
+
+class ScopeError(MemorandaError, LookupError):
+    """The runtime does not name the user, assistant or organisation that a memory belongs to."""
+
+
+class ScopeRuntime:
+    """What a namespace function is given: LangGraph's runtime, with the fields of older releases beside it.
+
+    Everything that `Runtime` has is here; `runtime`, `state` and `config` serve functions that were written for Deep
+    Agents' earlier `BackendContext`.
+    """
+
+    def __init__(self, runtime: Any) -> None:
+        self._runtime = runtime
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runtime, name)
+
+    @property
+    def runtime(self) -> ScopeRuntime:
+        """Itself."""
+        return self
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The messages of the thread, where a graph runs."""
+        state = getattr(self._runtime, "state", None)
+        return cast("dict[str, Any]", state) if state is not None else {"messages": read_channel("messages") or []}
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The run's configuration."""
+        config = getattr(self._runtime, "config", None)
+        return config if config is not None else (current_config() or {})
+
+
+NamespaceFunction: TypeAlias = Callable[[Any], Namespace]
+NamespaceLike: TypeAlias = "Namespace | Scope | NamespaceFunction"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A namespace that is made from the runtime at every operation.
+
+    Add scopes and labels to combine them; call one to change its settings, or with a runtime to get the namespace.
+
+    Args:
+        parts: Labels, and the kinds `user`, `assistant` and `org` that are filled in.
+        read_only: Whether a model may only read; None: it may only read what an organisation shares.
+
+    Example:
+        >>> by_assistant + by_user + "notes"
+        by_assistant + by_user + 'notes'
+        >>> by_org(read_only=False).is_read_only
+        False
+    """
+
+    parts: tuple[str | _Kind, ...]
+    read_only: bool | None = None
+
+    def __call__(self, runtime: Any = None, /, *, read_only: bool | None = None) -> Any:
+        """The namespace of a runtime; or without one, this scope with other settings."""
+        if runtime is None:
+            return self if read_only is None else replace(self, read_only=read_only)
+        return self.resolve(runtime)
+
+    def __add__(self, other: Scope | str | tuple[str, ...]) -> Scope:
+        if isinstance(other, Scope):
+            read_only = other.read_only if self.read_only is None else self.read_only
+            return Scope((*self.parts, *other.parts), read_only)
+        labels = (other,) if isinstance(other, str) else tuple(other)
+        return Scope((*self.parts, *labels), self.read_only)
+
+    def __radd__(self, other: str | tuple[str, ...]) -> Scope:
+        labels = (other,) if isinstance(other, str) else tuple(other)
+        return Scope((*labels, *self.parts), self.read_only)
+
+    def __repr__(self) -> str:
+        return " + ".join(f"by_{part.name}" if isinstance(part, _Kind) else repr(part) for part in self.parts)
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether a model may only read here: by default what an organisation shares, unless a user is named too."""
+        if self.read_only is not None:
+            return self.read_only
+        return _ORG in self.parts and not self.names_user
+
+    @property
+    def names_user(self) -> bool:
+        """Whether the namespace is of one user."""
+        return _USER in self.parts
+
+    def resolve(self, runtime: Any) -> Namespace:
+        """The namespace for a runtime.
+
+        Args:
+            runtime: LangGraph's runtime; None outside a graph.
+
+        Raises:
+            ScopeError: The runtime does not name whom it takes.
+        """
+        return tuple(part.label(runtime) if isinstance(part, _Kind) else part for part in self.parts)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A label that is filled in from the runtime."""
+
+    name: str
+    noun: str
+    server: Callable[[Any], Any]
+    field: str
+    remedy: str
+
+    def label(self, runtime: Any) -> str:
+        info = getattr(runtime, "server_info", None)
+        found = self.server(info) if info is not None else None
+        if found is None:
+            found = _field(getattr(runtime, "context", None), self.field)
+        if found is None and self.field == "assistant_id":
+            found = agent_name()
+        if found is None or str(found) == "":
+            raise ScopeError(f"No {self.noun} is known to this run.", self.remedy)
+        return str(found)
+
+
+def _field(holder: Any, name: str) -> Any:
+    if holder is None:
+        return None
+    if isinstance(holder, Mapping):
+        return cast("Mapping[str, Any]", holder).get(name)
+    found = getattr(holder, name, None)
+    if found is None:
+        try:
+            found = holder[name]
+        except (TypeError, KeyError, AttributeError, IndexError, NotImplementedError):
+            return None
+    return found
+
+
+def _identity(info: Any) -> Any:
+    return getattr(getattr(info, "user", None), "identity", None)
+
+
+_USER = _Kind(
+    "user",
+    "user",
+    _identity,
+    "user_id",
+    'Pass context={"user_id": "…"} to invoke, or run on a server that authenticates its users.',
+)
+_ASSISTANT = _Kind(
+    "assistant",
+    "assistant",
+    lambda info: getattr(info, "assistant_id", None) or None,
+    "assistant_id",
+    'Give the agent a name with create_deep_agent(name="…"), or pass context={"assistant_id": "…"} to invoke.',
+)
+_ORG = _Kind(
+    "org",
+    "organisation",
+    lambda info: _field(getattr(info, "user", None), "org_id"),
+    "org_id",
+    'Pass context={"org_id": "…"} to invoke, or let the server\'s authentication give its users an org_id.',
+)
+
+by_user: Final = Scope((_USER,))
+"""The user's own memory: `(user_id,)`."""
+
+by_assistant: Final = Scope((_ASSISTANT,))
+"""What all users of one agent share: `(assistant_id,)`."""
+
+by_org: Final = Scope((_ORG,))
+"""What an organisation shares: `(org_id,)`; read-only for a model unless `by_org(read_only=False)`."""
+
+
+def resolve_namespace(namespace: NamespaceLike, runtime: Any | None = None) -> Namespace:
+    """The namespace that a tuple, a scope or a function of the runtime stands for now.
+
+    Args:
+        namespace: What a backend was made with.
+        runtime: The runtime it was made with, in the older style; None takes that of the running graph.
+
+    Raises:
+        ScopeError: The runtime does not give what is needed.
+        InvalidNamespaceError: What came of it is no namespace.
+    """
+    runtime = current_runtime() if runtime is None else runtime
+    if isinstance(namespace, Scope):
+        found: Any = namespace.resolve(runtime)
+    elif callable(namespace):
+        try:
+            found = namespace(None if runtime is None else ScopeRuntime(runtime))
+        except MemorandaError:
+            raise
+        except Exception as error:
+            where = "" if runtime is not None else " outside a graph"
+            raise ScopeError(
+                f"The namespace function failed{where} with {type(error).__name__}: {error}.",
+                "Pass what it reads from with context=… to invoke, or use by_user, by_assistant and by_org.",
+            ) from error
+    else:
+        found = namespace
+    if isinstance(found, str) or not isinstance(found, (tuple, list)) or not found:
+        raise InvalidNamespaceError(
+            f"{found!r} is no namespace.", 'Give a tuple of labels, such as ("ann",), or a function that returns one.'
+        )
+    labels: Namespace = tuple(cast("list[str]", found))
+    validate_labels(labels)
+    return labels
