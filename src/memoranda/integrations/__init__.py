@@ -1,0 +1,1 @@
+"""Memoranda inside other frameworks: one module for each."""
