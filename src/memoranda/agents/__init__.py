@@ -1,0 +1,35 @@
+"""Agents that remember: `create_deep_agent`, and its parts for any agent of LangChain's.
+
+Room by room: `factory` builds the agent, `tools` are the file tools over one backend, `state` is what a thread keeps,
+`budget` cuts what is too long for a model, and `middleware` holds the parts that work alone. Needs the extra `agents`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memoranda.agents.factory import create_deep_agent as create_deep_agent
+    from memoranda.agents.tools import file_tools as file_tools
+
+_EXPORTS = {
+    "factory": ["create_deep_agent"],
+    "tools": ["file_tools"],
+}
+_HOME = {name: module for module, names in _EXPORTS.items() for name in names}
+
+__all__ = [*_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> object:
+    module = _HOME.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})
