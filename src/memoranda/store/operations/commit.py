@@ -38,6 +38,7 @@ from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
 from memoranda.store.keys import checked_key, folder_of, range_end
 from memoranda.store.namespaces import decode_namespace
 from memoranda.store.operations.context import Context
+from memoranda.store.operations.cursors import advance
 from memoranda.store.operations.merge import merge_stored
 from memoranda.store.operations.planning import Planned, check_change_set, checked_author, plan, plan_moves
 from memoranda.store.operations.reconstruct import revisions_up_to, stored_at
@@ -69,11 +70,13 @@ def commit(context: Context, change_set: ChangeSet, *, opaque: bool = False) -> 
         return CommitResult()
     try:
         return (yield from transact("write", lambda: _commit(context, planned, author, moves)))
-    except _Refused as refused:
+    except RefusedError as refused:
         return refused.result
 
 
-class _Refused(Exception):  # noqa: N818 - not an error: it undoes the transaction and carries its result
+class RefusedError(Exception):
+    """Undoes a transaction and carries the conflicts that were the reason."""
+
     def __init__(self, result: CommitResult) -> None:
         super().__init__()
         self.result = result
@@ -89,12 +92,29 @@ def _commit(
     context: Context, planned: list[Planned], author: Author, moves: list[tuple[CursorMove, str]]
 ) -> Body[CommitResult]:
     work = Workspace(context, author)
+    yield from open_planned(work, planned)
+    committed, conflicts = yield from apply_planned(work, planned)
+    moving: list[Sql] = []
+    conflicts += yield from advance(context, moves, moving, work.now)
+    if conflicts:
+        # Whatever was made on the way, such as a namespace, has to go again.
+        raise RefusedError(CommitResult(conflicts=tuple(conflicts)))
+    yield Batch(work.statements() + moving, last=True)
+    return CommitResult(tuple(committed))
+
+
+def open_planned(work: Workspace, planned: list[Planned]) -> Body[None]:
+    """Lock and load all that these changes touch, as far as that is known before they apply."""
     keys = [(step.labels, step.key) for step in planned]
     keys += [(step.to_labels, step.to_key) for step in planned if step.to_labels]
     if keys:
         create = {step.labels for step in planned if isinstance(step.change, (Write, Append))}
         create |= {step.to_labels for step in planned if step.to_labels}
         yield from work.open(keys, create)
+
+
+def apply_planned(work: Workspace, planned: list[Planned]) -> Body[tuple[list[Committed], list[Conflict]]]:
+    """Apply changes to what was opened for them, one after the other; what stands in the way of one stops no other."""
     committed: list[Committed] = []
     conflicts: list[Conflict] = []
     for index, step in enumerate(planned):
@@ -103,16 +123,7 @@ def _commit(
             conflicts.append(outcome)
         else:
             committed += outcome
-    advance: list[Sql] = []
-    for move, labels in moves:
-        conflict = yield from _advance(context, move, labels, advance, work.now)
-        if conflict is not None:
-            conflicts.append(conflict)
-    if conflicts:
-        # Whatever was made on the way, such as a namespace, has to go again.
-        raise _Refused(CommitResult(conflicts=tuple(conflicts)))
-    yield Batch(work.statements() + advance, last=True)
-    return CommitResult(tuple(committed))
+    return committed, conflicts
 
 
 def _apply(work: Workspace, index: int, step: Planned) -> Body[Outcome]:
@@ -373,30 +384,6 @@ def _delete_folder(context: Context, labels: str, folder: str, author: Author) -
             landed.append(_landed(item, "delete"))
     yield Batch(work.statements(), last=True)
     return CommitResult(tuple(landed))
-
-
-def _advance(context: Context, move: CursorMove, labels: str, statements: list[Sql], now: int) -> Body[Conflict | None]:
-    place: dict[str, Any] = {"consumer": move.consumer, "tenant": context.tenant, "labels": labels}
-    if move.expect == 0:
-        yield Batch([Sql("create_cursor", {**place, "position": 0, "moved_at": now})])
-    rows = yield from query("lock_cursor", **place)
-    position, lease = rows[0] if rows else (0, None)
-    if not rows or position != move.expect or (lease is not None and lease != move.lease):
-        held = "another worker holds its lease" if rows and position == move.expect else f"it stands at {position}"
-        return Conflict(
-            -1,
-            decode_namespace(labels),
-            "",
-            "cursor",
-            f"The cursor {move.consumer!r} was expected at {move.expect}, but {held}.",
-            "Nothing was written; read again from where it stands.",
-        )
-    statements.append(
-        Sql(
-            "move_cursor", {**place, "expected": move.expect, "lease": move.lease, "position": move.to, "moved_at": now}
-        )
-    )
-    return None
 
 
 def writes(ops: Iterable[tuple[Namespace, str, Any, float | None]]) -> list[Change]:

@@ -89,11 +89,13 @@ class Workspace:
     Args:
         context: The store's settings.
         author: Who makes the changes.
+        origin: What the origin of every revision says besides.
     """
 
-    def __init__(self, context: Context, author: Author) -> None:
+    def __init__(self, context: Context, author: Author, *, origin: dict[str, Any] | None = None) -> None:
         self.context = context
         self.author = author
+        self.origin = origin or {}
         self.now = context.clock()
         self.scopes: dict[str, Scope] = {}
         self._items: dict[tuple[str, str], ItemState] = {}
@@ -154,6 +156,7 @@ class Workspace:
         # A clock that was set back must not put a revision before the one it follows.
         at = max(self.now, item.updated_at)
         author = self.author
+        origin = {**self.origin, **(origin or {})}
         origin_text = orjson.dumps(origin).decode() if origin else None
         size = len(stored.body) if stored is not None else 0
         header = (
