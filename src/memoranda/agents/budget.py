@@ -1,21 +1,10 @@
-"""How much of a text a model is shown: an estimate of its tokens, and cuts that fall between lines."""
+"""Cuts for a text that is too long for a model; they fall between lines."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-_BYTES_A_TOKEN = 4
-"""A common rule of thumb for English; bytes rather than characters, so that other scripts are not underrated."""
-
-
-def tokens_of(text: str) -> int:
-    """About how many tokens a text has; no tokenizer is asked.
-
-    Example:
-        >>> tokens_of("twelve bytes"), tokens_of("")
-        (3, 0)
-    """
-    return -(-len(text.encode(errors="surrogatepass")) // _BYTES_A_TOKEN)
+from memoranda.agents.middleware.prompt import UNIT, weight_of
 
 
 class Fitting(NamedTuple):
@@ -35,35 +24,46 @@ class Fitting(NamedTuple):
 
 
 def beginning(text: str, tokens: int) -> Fitting:
-    """As many whole lines of a text as fit, at least the beginning of the first.
+    r"""As many whole lines of a text as fit, at least the beginning of the first.
 
     Args:
         text: The text.
-        tokens: The budget.
+        tokens: The budget, by the estimate of `memoranda.agents.middleware.prompt.tokens_of`.
 
     Example:
-        >>> beginning("one\\ntwo\\nthree\\n", 2)
-        Fitting(text='one\\ntwo\\n', lines=2, is_whole=False, is_line_cut=False)
+        >>> beginning("one\ntwo\nthree\n", 2)
+        Fitting(text='one\ntwo\n', lines=2, is_whole=False, is_line_cut=False)
     """
     lines = text.splitlines(keepends=True)
-    budget = tokens * _BYTES_A_TOKEN
-    if len(text) * 4 <= budget or len(text.encode(errors="surrogatepass")) <= budget:
-        return Fitting(text, len(lines), is_whole=True)
+    room = tokens * UNIT
     fitting = 0
     for line in lines:
-        budget -= len(line.encode(errors="surrogatepass"))
-        if budget < 0:
+        room -= weight_of(line)
+        if room < 0:
             break
         fitting += 1
+    if fitting == len(lines):
+        return Fitting(text, fitting, is_whole=True)
     if fitting == 0:
         return Fitting(clipped(lines[0], tokens), 1, is_whole=False, is_line_cut=True)
     return Fitting("".join(lines[:fitting]), fitting, is_whole=False)
 
 
 def clipped(text: str, tokens: int) -> str:
-    """The first characters of a text, as many as fit; no character is cut in two."""
-    raw = text.encode(errors="surrogatepass")[: tokens * _BYTES_A_TOKEN]
-    return raw.decode(errors="ignore")
+    """The first characters of a text, as many as fit.
+
+    Example:
+        >>> clipped("twelve bytes", 2)
+        'twelve b'
+    """
+    room = tokens * UNIT
+    if weight_of(text) <= room:
+        return text
+    low, high = 0, min(len(text), room)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if weight_of(text[:middle]) <= room else (low, middle - 1)
+    return text[:low]
 
 
 def head_and_tail(text: str, tokens: int, *, lines: int = 5) -> str:

@@ -1,0 +1,126 @@
+"""`FilesMiddleware`: file tools over a backend, and room for results that are too long for a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from langchain.agents.middleware.types import ToolCallRequest
+from langchain_core.messages import ToolMessage
+from langgraph.types import Command
+
+from memoranda.agents.adopting import BackendLike, adopted, artifacts_root
+from memoranda.agents.budget import head_and_tail
+from memoranda.agents.middleware.prompt import tokens_of
+from memoranda.agents.middleware.tool_calls import (
+    ToolCallMiddleware,
+    ToolResult,
+    aaround_tool_call,
+    around_tool_call,
+)
+from memoranda.agents.state import FilesState
+from memoranda.agents.tools import FILE_TOOLS, TOKEN_LIMIT, file_tools
+from memoranda.backends.base import Backend
+from memoranda.backends.steps import Steps, aperform, ask, perform
+
+_PREVIEW: Final = 1_000
+"""How many tokens are shown of a result that went into a file."""
+
+_ALREADY_SHORT: Final = frozenset(FILE_TOOLS)
+
+
+class FilesMiddleware(ToolCallMiddleware):
+    """Give an agent file tools, and put the long results of its other tools into files.
+
+    Args:
+        backend: Where the files are: a backend, or a function of the runtime that gives one; None keeps them in the
+            state of the thread.
+        tools: The names of the file tools to offer; None offers all of them. See `memoranda.agents.tools.FILE_TOOLS`.
+        token_limit: How many tokens a tool's result may have. A longer result of a tool that is no file tool goes
+            into `<artifacts_root>/large_tool_results/`; None lets all of them through.
+        descriptions: What a model is told of a tool, by name, where it should be something else.
+
+    Example:
+        >>> from langchain.agents import create_agent
+        >>> from memoranda.testing.scripted import ScriptedChatModel, call, say
+        >>> model = ScriptedChatModel(script=[call("write_file", file_path="/a.md", content="tea"), say("Done.")])
+        >>> agent = create_agent(model, middleware=[FilesMiddleware()])
+        >>> agent.invoke({"messages": "Note it."})["files"]["/a.md"]["content"]
+        'tea'
+    """
+
+    state_schema = FilesState
+
+    def __init__(
+        self,
+        backend: BackendLike | None = None,
+        *,
+        tools: Iterable[str] | None = None,
+        token_limit: int | None = TOKEN_LIMIT,
+        descriptions: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__()
+        self.backend: Backend = adopted(backend)
+        self.token_limit = token_limit
+        self.tools = file_tools(self.backend, tools, token_limit=token_limit or TOKEN_LIMIT, descriptions=descriptions)
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
+        """Run the tool inside a `ToolCall`, and shorten what it answered."""
+
+        def shortened(request: ToolCallRequest) -> ToolResult:
+            return perform(self._shortened(request, handler(request)))
+
+        return around_tool_call(request, shortened)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        """`wrap_tool_call` for an event loop."""
+
+        async def shortened(request: ToolCallRequest) -> ToolResult:
+            return await aperform(self._shortened(request, await handler(request)))
+
+        return await aaround_tool_call(request, shortened)
+
+    def _shortened(self, request: ToolCallRequest, result: Any) -> Steps[Any]:
+        """Put the texts of a result that are over the budget into files."""
+        if self.token_limit is None or request.tool_call["name"] in _ALREADY_SHORT:
+            return result
+        if isinstance(result, ToolMessage):
+            return (yield from self._short_message(result))
+        if isinstance(result, list):  # ToolNode takes several results of one tool
+            parts: list[Any] = []
+            for part in cast("list[Any]", result):
+                parts.append((yield from self._shortened(request, part)))
+            return parts
+        if isinstance(result, Command):
+            command: Any = cast("Any", result)
+            update: Any = command.update
+            if isinstance(update, dict) and "messages" in update:
+                messages = yield from self._shortened(request, cast("Any", update["messages"]))
+                return replace(command, update={**cast("dict[str, Any]", update), "messages": messages})
+        return result
+
+    def _short_message(self, message: ToolMessage) -> Steps[ToolMessage]:
+        limit = self.token_limit or TOKEN_LIMIT
+        text = message.text
+        tokens = tokens_of(text)
+        if tokens <= limit:
+            return message
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", message.tool_call_id)[:100] or "result"
+        path = f"{artifacts_root(self.backend).rstrip('/')}/large_tool_results/{name}"
+        written = yield from ask(self.backend.write, path, text)
+        lines = len(text.splitlines())
+        said = f"This result is too long to be shown: about {tokens:,} tokens in {lines:,} lines. "
+        said += (
+            f"All of it is in {path}; read parts of it with read_file, or find text in it with grep. "
+            if written.error is None
+            else "It could not be kept in a file, so ask for less. "
+        )
+        preview = head_and_tail(text, min(limit, _PREVIEW))
+        others = [block for block in message.content_blocks if block["type"] != "text"]
+        shown = f"{said}Its beginning and its end:\n\n{preview}"
+        content: Any = [{"type": "text", "text": shown}, *others] if others else shown
+        return message.model_copy(update={"content": content})
