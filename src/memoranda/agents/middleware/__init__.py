@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memoranda.agents.middleware.files import FilesMiddleware as FilesMiddleware
+    from memoranda.agents.middleware.memory import MemoryMiddleware as MemoryMiddleware
+    from memoranda.agents.middleware.skills import SkillsMiddleware as SkillsMiddleware
 
 _EXPORTS = {
     "files": ["FilesMiddleware"],
+    "memory": ["MemoryMiddleware"],
+    "skills": ["SkillsMiddleware"],
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 

@@ -1,0 +1,206 @@
+"""`MemoryMiddleware`: files in the system prompt, as they are at every model call."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
+
+from memoranda.agents.adopting import BackendLike, adopted
+from memoranda.agents.middleware.memory_block import ABSENT, GUIDELINES, MemoryFile, is_index, memory_block
+from memoranda.agents.middleware.mounts import Mounts
+from memoranda.agents.middleware.prompt import appended, lines_of, takes_cache_marks
+from memoranda.backends import operations
+from memoranda.backends.base import Backend
+from memoranda.backends.protocol import (
+    FILE_NOT_FOUND,
+    INVALID_PATH,
+    IS_DIRECTORY,
+    PERMISSION_DENIED,
+    FileDownloadResponse,
+)
+from memoranda.backends.steps import Steps, aperform, is_control_flow, perform, together
+from memoranda.backends.windows import is_whole
+from memoranda.errors import InvalidValueError
+from memoranda.files.path import canonical_path, folder_prefix
+
+logger = logging.getLogger(__name__)
+
+BUDGET: Final = 8_000
+"""How many tokens memory takes in a prompt at most."""
+
+_FOLDER_LIMIT: Final = 100
+"""How many files of a folder are loaded."""
+
+_ERROR_LIMIT: Final = 400
+
+_NOTES = {
+    FILE_NOT_FOUND: ABSENT,
+    PERMISSION_DENIED: "not shown: reading it is not permitted",
+    IS_DIRECTORY: "not shown: it is a folder; list it with ls",
+    INVALID_PATH: "not shown: this is no path of a file",
+}
+
+
+class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
+    """Show an agent its memory: files, at the end of the system prompt, fresh at every model call.
+
+    Every source is shown with its path, whether or not it exists, so that the model knows where to write. Content is
+    fenced as data with its revision and author, and cannot leave its fence. Nothing is kept in the thread's state:
+    what another thread wrote is in the next call, what was deleted is gone from all threads, and while nothing
+    changes, the prompt stays the same byte for byte. A source that cannot be read is named and stops nothing.
+
+    Args:
+        backend: Where the files are: a backend, or a function of the runtime that gives one.
+        sources: Paths of files, or of folders with a slash at the end, whose own files are then all loaded.
+        budget: How many tokens the files may take, all together; about 300 more tell the model how to use them.
+        guidelines: What the model is told about its memory; None: a text of ours, "" nothing. A text that holds
+            `{agent_memory}` is the whole section, with the files in that place.
+        add_cache_control: Mark the end of the system prompt for Anthropic's prompt cache, where the model is one of
+            theirs.
+
+    Raises:
+        InvalidPathError: A source is no path.
+        InvalidValueError: The budget is no positive number.
+
+    Example:
+        >>> from langchain.agents import create_agent
+        >>> from memoranda import open_store
+        >>> from memoranda.backends import StoreBackend
+        >>> from memoranda.testing.scripted import ScriptedChatModel
+        >>> with open_store("memory://") as store:
+        ...     _ = store.write(("ann",), "/AGENTS.md", "Ann drinks green tea.")
+        ...     files = StoreBackend(namespace=("ann",), store=store)
+        ...     model = ScriptedChatModel(script=["Green tea, then."])
+        ...     agent = create_agent(model, middleware=[MemoryMiddleware(files, ["/AGENTS.md"])])
+        ...     _ = agent.invoke({"messages": "What shall I make?"})
+        >>> "Ann drinks green tea." in model.prompts[0]
+        True
+    """
+
+    def __init__(
+        self,
+        backend: BackendLike,
+        sources: Sequence[str] | str,
+        *,
+        budget: int = BUDGET,
+        guidelines: str | None = None,
+        add_cache_control: bool = False,
+        system_prompt: str | None = None,
+    ) -> None:
+        super().__init__()
+        if not isinstance(budget, int) or isinstance(budget, bool) or budget < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidValueError(f"{budget!r} is no budget.", "Pass a number of tokens, such as 8000.")
+        self.backend: Backend = adopted(backend)
+        self.sources = sources_of(sources)
+        self.budget = budget
+        chosen = guidelines if guidelines is not None else system_prompt
+        self.guidelines = GUIDELINES if chosen is None else chosen
+        self.add_cache_control = add_cache_control
+        self._mounts = Mounts(self.backend)
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Add memory to the request."""
+        return handler(self._with(request, perform(self.section_steps())) if self.sources else request)
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """`wrap_model_call` for an event loop."""
+        return await handler(self._with(request, await aperform(self.section_steps())) if self.sources else request)
+
+    def _with(self, request: ModelRequest[Any], section: str) -> ModelRequest[Any]:
+        cache = self.add_cache_control and takes_cache_marks(request.model)
+        return request.override(system_message=appended(request.system_message, section, cache=cache))
+
+    def section_steps(self) -> Steps[str]:
+        """What is added to the system prompt: the files, and how to use them."""
+        files = yield from self.files_steps()
+        block = memory_block(files, self.budget)
+        if "{agent_memory}" in self.guidelines:
+            return self.guidelines.replace("{agent_memory}", block)
+        return f"{block}\n{self.guidelines}" if self.guidelines else block
+
+    def files_steps(self) -> Steps[list[MemoryFile]]:
+        """Every source as it is now, in order; a failure is a note in the place of content."""
+        try:
+            return (yield from self._files())
+        except Exception as error:
+            if is_control_flow(error):
+                raise
+            logger.warning("Memory could not be loaded.", exc_info=error)
+            return [MemoryFile(source, note=_failed(f"{type(error).__name__}: {error}")) for source in self.sources]
+
+    def _files(self) -> Steps[list[MemoryFile]]:
+        slots = yield from self._slots()
+        paths = [slot for slot in slots if isinstance(slot, str)]
+        answers = yield from operations.download_files(self.backend, paths)
+        authors = yield from self._mounts.authors(paths, answers)
+        read = iter([_file(*found) for found in zip(paths, answers, authors, strict=True)])
+        return [next(read) if isinstance(slot, str) else slot for slot in slots]
+
+    def _slots(self) -> Steps[list[str | MemoryFile]]:
+        """The paths to read, with a note in the place of a folder that has none; each path once."""
+        if not any(source.endswith("/") for source in self.sources):
+            return [*self.sources]
+        folders = [source for source in self.sources if source.endswith("/")]
+        listed = iter((yield from together([operations.ls(self.backend, folder) for folder in folders])))
+        slots: dict[str, str | MemoryFile] = {}
+        for source in self.sources:
+            if not source.endswith("/"):
+                slots.setdefault(source, source)
+                continue
+            found = next(listed)
+            if isinstance(found, Exception) or found.error is not None:
+                slots[source] = MemoryFile(
+                    source, note=_failed(str(found) if isinstance(found, Exception) else found.error)
+                )
+                continue
+            paths = sorted(entry["path"] for entry in found.entries or () if not entry.get("is_dir"))
+            paths.sort(key=lambda path: not is_index(path))
+            if not paths:
+                slots[source] = MemoryFile(
+                    source, note="nothing is written here yet; create files in it with write_file"
+                )
+            for path in paths[:_FOLDER_LIMIT]:
+                slots.setdefault(path, path)
+            if len(paths) > _FOLDER_LIMIT:
+                more = f"{len(paths) - _FOLDER_LIMIT:,} more files are not loaded; find them with ls"
+                slots[source] = MemoryFile(source, note=more)
+        return [*slots.values()]
+
+
+def _file(path: str, answer: FileDownloadResponse, author: str | None) -> MemoryFile:
+    if answer.content is None:
+        return MemoryFile(path, note=_failed(answer.error))
+    if is_whole(path) or b"\0" in answer.content[:8192]:
+        size = f"not shown: a binary file of {len(answer.content):,} bytes"
+        return MemoryFile(path, note=size, revision=answer.revision, author=author)
+    return MemoryFile(path, lines_of(answer.content), revision=answer.revision, author=author)
+
+
+def _failed(error: str | None) -> str:
+    """What is said of a file that could not be read, on one line."""
+    if error in _NOTES:
+        return _NOTES[error]
+    text = " ".join((error or "the storage gave nothing").removeprefix("Error: ").split())
+    return f"not shown: {text[:_ERROR_LIMIT]}"
+
+
+def sources_of(sources: Sequence[str] | str) -> tuple[str, ...]:
+    """Sources as canonical paths, each once; those of folders keep the slash at their end.
+
+    Raises:
+        InvalidPathError: One is no path.
+    """
+    given = [sources] if isinstance(sources, str) else sources
+    return tuple(
+        dict.fromkeys(
+            folder_prefix(canonical_path(source)) if source.endswith("/") else canonical_path(source)
+            for source in given
+        )
+    )
