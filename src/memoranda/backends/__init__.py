@@ -20,13 +20,17 @@ if TYPE_CHECKING:
     from memoranda.backends.scopes import by_assistant as by_assistant
     from memoranda.backends.scopes import by_org as by_org
     from memoranda.backends.scopes import by_user as by_user
+    from memoranda.backends.state import OutsideGraphError as OutsideGraphError
+    from memoranda.backends.state import StateBackend as StateBackend
+    from memoranda.backends.store import NoStoreError as NoStoreError
     from memoranda.backends.store import StoreBackend as StoreBackend
 
 _EXPORTS = {
     "base": ["Backend"],
     "protocol": ["SEEN"],
     "scopes": ["Scope", "ScopeError", "by_assistant", "by_org", "by_user"],
-    "store": ["StoreBackend"],
+    "state": ["OutsideGraphError", "StateBackend"],
+    "store": ["NoStoreError", "StoreBackend"],
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 

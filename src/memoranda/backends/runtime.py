@@ -126,21 +126,23 @@ _process: OrderedDict[tuple[str, str], tuple[Base, float]] = OrderedDict()
 _lock = Lock()
 
 
-def saw(file: str, base: Base | None) -> None:
+def saw(file: str, base: Base | None, *, with_state: bool = False) -> None:
     """Note which state of a file this thread has seen now.
 
-    It goes into the thread's private state where our middleware keeps one, and always into a map of this process.
+    It goes into the thread's private state where our middleware keeps one, and also into a map of this process.
 
     Args:
         file: What identifies the file, in whatever backend it lies.
         base: Its state; None for one that is gone.
+        with_state: The file itself lies in the thread's state, so the note is kept there only: branches that run side
+            by side have each their own view, and a thread that begins anew has a new one.
     """
     thread = current_thread()
     call = current_tool_call()
     now = time.time()
     if call is not None:
         call.seen[file] = [base or 0, now]
-    if thread is None:
+    if thread is None or with_state:
         return
     with _lock:
         _process[thread, file] = (base or 0, now)
@@ -149,15 +151,20 @@ def saw(file: str, base: Base | None) -> None:
             _process.popitem(last=False)
 
 
-def last_seen(file: str) -> Base | None:
-    """Which state of a file this thread saw last; None where it never did, or outside a graph."""
+def last_seen(file: str, *, with_state: bool = False) -> Base | None:
+    """Which state of a file this thread saw last; None where it never did, or outside a graph.
+
+    Args:
+        file: What identifies the file.
+        with_state: As in `saw`.
+    """
     thread = current_thread()
     call = current_tool_call()
     known: list[tuple[float, Base]] = []
     if call is not None and file in call.seen:
         base, at = call.seen[file]
         known.append((at, base))
-    if thread is not None:
+    if thread is not None and not with_state:
         with _lock:
             found = _process.get((thread, file))
         if found is not None:

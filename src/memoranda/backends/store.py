@@ -33,6 +33,7 @@ from memoranda.backends.runtime import current_runtime, in_graph
 from memoranda.backends.scopes import NamespaceLike, Scope, resolve_namespace
 from memoranda.backends.steps import Steps, done
 from memoranda.backends.versioned import VersionedFiles
+from memoranda.backends.wording import refused_read_only
 from memoranda.errors import MemorandaError
 from memoranda.store.changes import Change, Namespace
 from memoranda.store.store import MemoryStore
@@ -146,32 +147,32 @@ class StoreBackend(Backend):
 
     def write_steps(self, place: Place, content: str | bytes, base: Base | None, merge: bool) -> Steps[WriteResult]:
         if self._refuses():
-            return done(WriteResult(error=_read_only(place)))
+            return done(WriteResult(error=refused_read_only(place)))
         return self.files().write_steps(place, content, base, merge)
 
     def edit_steps(self, place: Place, old: str, new: str, replace_all: bool, base: Base | None) -> Steps[EditResult]:
         if self._refuses():
-            return done(EditResult(error=_read_only(place)))
+            return done(EditResult(error=refused_read_only(place)))
         return self.files().edit_steps(place, old, new, replace_all, base)
 
     def append_steps(self, place: Place, text: str, base: Base | None) -> Steps[WriteResult]:
         if self._refuses():
-            return done(WriteResult(error=_read_only(place)))
+            return done(WriteResult(error=refused_read_only(place)))
         return self.files().append_steps(place, text, base)
 
     def delete_steps(self, place: Place, base: Base | None) -> Steps[DeleteResult]:
         if self._refuses():
-            return done(DeleteResult(error=_read_only(place)))
+            return done(DeleteResult(error=refused_read_only(place)))
         return self.files().delete_steps(place, base)
 
     def move_steps(self, place: Place, to: Place, overwrite: bool) -> Steps[MoveResult]:
         if self._refuses():
-            return done(MoveResult(error=_read_only(place)))
+            return done(MoveResult(error=refused_read_only(place)))
         return self.files().move_steps(place, to, overwrite)
 
     def restore_steps(self, place: Place, revision: int) -> Steps[WriteResult]:
         if self._refuses():
-            return done(WriteResult(error=_read_only(place)))
+            return done(WriteResult(error=refused_read_only(place)))
         return self.files().restore_steps(place, revision)
 
     def upload_steps(self, files: Sequence[tuple[Place, bytes]]) -> Steps[list[FileUploadResponse]]:
@@ -181,7 +182,7 @@ class StoreBackend(Backend):
 
     def commit_steps(self, changes: Sequence[PlacedChange]) -> Steps[FilesCommitResult]:
         if self._refuses():
-            return done(FilesCommitResult(error=_read_only(changes[0].place)))
+            return done(FilesCommitResult(error=refused_read_only(changes[0].place)))
         return self.files().commit_steps(changes)
 
     # --- what backends around this one ask ------------------------------------------------------------------
@@ -201,10 +202,3 @@ class StoreBackend(Backend):
     def _refuses(self) -> bool:
         """Whether this is a model's run, which may only read here; code outside a graph may write."""
         return self._may_only_read and in_graph()
-
-
-def _read_only(place: Place) -> str:
-    return (
-        f"Error: permission denied: {place.shown} belongs to the organisation and is read-only here. "
-        "Write to another folder, or ask a person to change it."
-    )

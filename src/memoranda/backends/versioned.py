@@ -39,6 +39,7 @@ from memoranda.backends.protocol import (
 from memoranda.backends.runtime import last_seen, running_author, saw
 from memoranda.backends.steps import Steps, ask
 from memoranda.backends.windows import read_whole, read_window_of
+from memoranda.backends.wording import exists_unread, not_found, refused_as_deleted, refused_with
 from memoranda.errors import InvalidKeyError, ItemNotFoundError, MemorandaError
 from memoranda.files.format import FileData
 from memoranda.store.changes import (
@@ -57,9 +58,6 @@ from memoranda.store.keys import file_key
 from memoranda.store.store import MemoryStore
 from memoranda.store.types import KeyEntry, StoredItem
 from memoranda.store.values import encode_value
-
-_SHOWN_CONFLICT = 8_000
-"""How many characters of the current text an error about a conflict may carry."""
 
 
 class VersionedFiles(Backend):
@@ -318,26 +316,13 @@ class VersionedFiles(Backend):
         cause = _shown(place, conflict.cause, conflict.key)
         saw(self._file(place), conflict.revision or None)
         if conflict.reason == "deleted":
-            return f"Error: {cause} Write it again to create it anew, or leave it deleted."
+            return refused_as_deleted(cause)
         if conflict.theirs is None:
             return f"Error: {cause} {conflict.remedy}".rstrip()
-        if conflict.reason == "exists":
-            cause = f"{place.shown} exists already and you have not read it."
-        text = conflict.theirs
-        if len(text) > _SHOWN_CONFLICT:
-            text = f"{text[:_SHOWN_CONFLICT]}\n… (cut; read the file for the rest)"
-        return (
-            f"Error: {cause} Nothing was written. Carry your change over into the current text, then write again, "
-            f"or use edit_file. The current text is:\n{text}"
-        )
+        return refused_with(exists_unread(place) if conflict.reason == "exists" else cause, conflict.theirs)
 
     def _said(self, place: Place, error: MemorandaError) -> str:
         return "Error: " + _shown(place, str(error), place.path)
-
-
-def not_found(place: Place) -> str:
-    """What every backend says of a file that is not there."""
-    return f"File '{place.shown}' not found"
 
 
 def _shown(place: Place, text: str, key: str) -> str:
