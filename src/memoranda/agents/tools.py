@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from langchain_core.messages import ToolMessage
@@ -267,21 +266,19 @@ def file_tools(
 
 
 def _tool(name: str, operation: Callable[..., Steps[Answer]], description: str | None) -> BaseTool:
+    def run(**arguments: Any) -> Answer:
+        return perform(operation(**arguments))
+
+    async def arun(**arguments: Any) -> Answer:
+        return await aperform(operation(**arguments))
+
     offer = _OFFERS[name]
     return StructuredTool.from_function(
-        func=partial(_run, operation),
-        coroutine=partial(_arun, operation),
+        func=run,
+        coroutine=arun,
         name=name,
         description=description or offer.description,
         args_schema=offer.schema,
         infer_schema=False,
         handle_tool_error=True,
     )
-
-
-def _run(operation: Callable[..., Steps[Answer]], /, **arguments: Any) -> Answer:
-    return perform(operation(**arguments))
-
-
-async def _arun(operation: Callable[..., Steps[Answer]], /, **arguments: Any) -> Answer:
-    return await aperform(operation(**arguments))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import ToolMessage
@@ -63,8 +63,17 @@ class FilesMiddleware(ToolCallMiddleware):
     ) -> None:
         super().__init__()
         self.backend: Backend = adopted(backend)
+        self.has_own_backend = backend is not None
         self.token_limit = token_limit
-        self.tools = file_tools(self.backend, tools, token_limit=token_limit or TOKEN_LIMIT, descriptions=descriptions)
+        self._names = None if tools is None else tuple(tools)
+        self._descriptions = descriptions
+        self.tools = file_tools(
+            self.backend, self._names, token_limit=token_limit or TOKEN_LIMIT, descriptions=descriptions
+        )
+
+    def over(self, backend: Backend) -> Self:
+        """The same middleware over another backend."""
+        return type(self)(backend, tools=self._names, token_limit=self.token_limit, descriptions=self._descriptions)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
         """Run the tool inside a `ToolCall`, and shorten what it answered."""

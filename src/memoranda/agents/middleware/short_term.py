@@ -158,7 +158,9 @@ def _kept(messages: Sequence[BaseMessage], newest: int) -> list[int]:
             return list(range(index, len(messages)))
     while start > 0 and isinstance(messages[start], ToolMessage):
         start -= 1
-    asked = next((index for index in range(start, -1, -1) if index < len(messages) and _is_human(messages[index])), None)
+    asked = next(
+        (index for index in range(start, -1, -1) if index < len(messages) and _is_human(messages[index])), None
+    )
     rest = range(start, len(messages))
     return [*rest] if asked is None or asked in rest else [asked, *rest]
 

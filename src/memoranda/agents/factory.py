@@ -1,0 +1,122 @@
+"""`create_deep_agent`: an agent with files, memory, skills, subagents and a guard below all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from langchain.agents import create_agent
+from langchain.agents.middleware.types import AgentMiddleware
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import SystemMessage
+from langchain_core.tools import BaseTool
+from langgraph.cache.base import BaseCache
+from langgraph.graph.state import CompiledStateGraph  # pyright: ignore[reportMissingTypeStubs]
+from langgraph.store.base import BaseStore
+from langgraph.types import Checkpointer
+
+from memoranda.agents.adopting import BackendLike, adopted
+from memoranda.agents.middleware.subagents import SubagentsMiddleware, private_keys
+from memoranda.agents.models import chat_model
+from memoranda.agents.stack import Fence, Stack
+from memoranda.agents.subagents import built
+
+Tool: TypeAlias = "BaseTool | Callable[..., Any] | dict[str, Any]"
+DeepAgent: TypeAlias = "CompiledStateGraph[Any, Any, Any, Any]"
+
+
+def create_deep_agent(
+    model: str | BaseChatModel,
+    tools: Sequence[Tool] | None = None,
+    *,
+    system_prompt: str | SystemMessage | None = None,
+    middleware: Sequence[AgentMiddleware[Any, Any, Any]] = (),
+    memory: Sequence[str] | None = None,
+    skills: Sequence[Any] | None = None,
+    permissions: Sequence[Any] | None = None,
+    hooks: Sequence[Any] = (),
+    backend: BackendLike | None = None,
+    subagents: Sequence[Mapping[str, Any]] | None = None,
+    interrupt_on: Mapping[str, Any] | None = None,
+    response_format: Any = None,
+    state_schema: type[Any] | None = None,
+    context_schema: type[Any] | None = None,
+    checkpointer: Checkpointer = None,
+    store: BaseStore | None = None,
+    name: str | None = None,
+    debug: bool = False,
+    cache: BaseCache[Any] | None = None,
+) -> DeepAgent:
+    """Build an agent that works with files, remembers, and can hand work to subagents.
+
+    Everything that the agent, its subagents, its memory and its skills do with files goes through one guard around the
+    backend. The middleware stands in this order, the first outermost: files, approval, to-do list, subagents,
+    summarisation, unanswered tool calls, **yours**, skills, prompt caching, memory, human in the loop. One of yours
+    that has the name of one of ours takes its place; a `FilesMiddleware` of yours is put behind the guard.
+
+    Args:
+        model: The model, or its name such as `"anthropic:claude-sonnet-4-5"`.
+        tools: More tools, beside those for files, the to-do list and subagents.
+        system_prompt: What comes first in the system prompt.
+        middleware: More middleware.
+        memory: Paths of files that are shown in the prompt of every model call, in whatever state they are then.
+        skills: Folders of skills, the later of the same name before the earlier.
+        permissions: `FilesystemPermission`s; the first that matches decides, and what none matches is allowed.
+        hooks: Functions that see every change before it lands; see `memoranda.backends.hooks`.
+        backend: Where files lie; a function of the runtime that gives it; None keeps them in the state of the thread.
+        subagents: Specifications as dictionaries: `name`, `description` and either `runnable`, or any of
+            `system_prompt`, `tools`, `model`, `middleware`, `permissions`, `skills`, `interrupt_on` and
+            `response_format`. A `general-purpose` one is there unless one of yours has that name.
+        interrupt_on: Tools that wait for a person, as `HumanInTheLoopMiddleware` takes them.
+        response_format: The form of the agent's structured answer.
+        state_schema: The state, if it has more keys than `AgentState`.
+        context_schema: The form of `context`.
+        checkpointer: Keeps threads; without one every run is a new thread.
+        store: The store of `StoreBackend`s that have none of their own.
+        name: The agent's name; `by_assistant` and the history take it.
+        debug: Whether LangGraph tells what it does.
+        cache: LangGraph's cache.
+
+    Returns:
+        The agent, a compiled graph.
+
+    Raises:
+        UnknownModelError: The model's name is not known.
+        MissingPackageError: The model's provider is not installed.
+
+    Example:
+        >>> from memoranda import open_store
+        >>> from memoranda.backends import StoreBackend
+        >>> from memoranda.testing.scripted import ScriptedChatModel, call, say
+        >>> model = ScriptedChatModel(script=[call("write_file", file_path="/tea.md", content="green"), say("Noted.")])
+        >>> with open_store("memory://") as store:
+        ...     agent = create_deep_agent(model, backend=StoreBackend(namespace=("ann",)), store=store)
+        ...     _ = agent.invoke({"messages": "I like green tea."})
+        ...     store.get(("ann",), "/tea.md").value["content"]
+        'green'
+    """
+    chat = chat_model(model)
+    stack = Stack(chat, adopted(backend), Fence(tuple(permissions or ()), tuple(hooks)), memory, skills, interrupt_on)
+    own_tools = list(tools or ())
+
+    def delegation(others: Sequence[AgentMiddleware[Any, Any, Any]]) -> AgentMiddleware[Any, Any, Any]:
+        schemas = [each.state_schema for each in others]
+        return SubagentsMiddleware(
+            built(subagents or (), stack, own_tools, middleware, state_schema),
+            private_keys=private_keys(*schemas, *(() if state_schema is None else (state_schema,))),
+        )
+
+    return create_agent(
+        chat,
+        own_tools,
+        system_prompt=system_prompt,
+        middleware=stack.middleware(middleware, delegation),
+        response_format=response_format,
+        state_schema=state_schema,
+        context_schema=context_schema,
+        checkpointer=checkpointer,
+        store=store,
+        debug=debug,
+        name=name,
+        cache=cache,
+    )

@@ -1,0 +1,206 @@
+"""`SubagentsMiddleware`: the tool `task`, by which an agent hands work to another and gets back its result."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, cast, get_args, get_origin, get_type_hints
+
+from langchain.agents.middleware.types import AgentMiddleware, PrivateStateAttr
+from langchain.tools import ToolRuntime
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import StructuredTool, ToolException
+from langgraph.types import Command
+from pydantic import BaseModel, Field
+
+from memoranda.backends.runtime import current_tool_call
+from memoranda.backends.steps import Steps, aperform, ask, perform
+from memoranda.backends.tree import changed_files
+from memoranda.errors import MemorandaError
+
+_KEPT_APART = frozenset(
+    ["messages", "todos", "structured_response", "jump_to", "seen_revisions", "pending_approvals", "skills_metadata"]
+)
+"""State keys that are each agent's own."""
+
+
+class InvalidSubagentError(MemorandaError, ValueError):
+    """A specification that makes no subagent."""
+
+
+class Subagent(NamedTuple):
+    """An agent that another one hands work to.
+
+    Args:
+        name: What the model calls it.
+        description: What it does; the model chooses by it.
+        runnable: A compiled graph, whose state has `messages`.
+    """
+
+    name: str
+    description: str
+    runnable: Runnable[Any, Any]
+
+
+class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
+    """Let an agent hand work to others, several at a time.
+
+    A subagent gets the description of its task and the parent's state but for its messages, to-do list and private
+    keys; what it changed in the state comes back, files joined with what others changed meanwhile, and its structured
+    response or last message is the tool's result. An interrupt in it pauses the whole run.
+
+    Args:
+        subagents: The agents: `Subagent`s, or dictionaries with `name`, `description` and `runnable`.
+        private_keys: State keys that neither go down nor come back, beside those of our own middleware.
+        description: What the model is told of the tool, with `{subagents}` where their list belongs.
+    """
+
+    def __init__(
+        self,
+        subagents: Sequence[Subagent | Mapping[str, Any]],
+        *,
+        private_keys: frozenset[str] = frozenset(),
+        description: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.subagents = {each.name: each for each in map(_subagent, subagents)}
+        if not self.subagents:
+            raise InvalidSubagentError("There is no subagent.", "Give at least one.")
+        self._apart = _KEPT_APART | private_keys
+        listed = "\n".join(f"- {each.name}: {each.description}" for each in self.subagents.values())
+        self.tools = [self._task_tool((description or _DESCRIPTION).replace("{subagents}", listed))]
+
+    def _task_tool(self, description: str) -> StructuredTool:
+        def task(description: str, subagent_type: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
+            return perform(self._task(description, subagent_type, runtime))
+
+        async def atask(description: str, subagent_type: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
+            return await aperform(self._task(description, subagent_type, runtime))
+
+        return StructuredTool.from_function(
+            func=task,
+            coroutine=atask,
+            name="task",
+            description=description,
+            args_schema=_Task,
+            infer_schema=False,
+            handle_tool_error=True,
+        )
+
+    def _task(self, description: str, subagent_type: str, runtime: ToolRuntime[Any, Any]) -> Steps[Command[Any]]:
+        subagent = self.subagents.get(subagent_type)
+        if subagent is None:
+            raise ToolException(
+                f"Error: there is no subagent {subagent_type!r}. There are {', '.join(self.subagents)}."
+            )
+        state = _mapping(runtime.state)
+        given = {key: value for key, value in state.items() if key not in self._apart}
+        hand_on_origin(state)
+        result = yield from ask(
+            subagent.runnable.invoke, {**given, "messages": [HumanMessage(description)]}, {"run_name": subagent.name}
+        )
+        return self._outcome(subagent, given, result, runtime.tool_call_id or "")
+
+    def _outcome(self, subagent: Subagent, given: dict[str, Any], result: Any, tool_call_id: str) -> Command[Any]:
+        found = _mapping(result)
+        update = {
+            key: value
+            for key, value in found.items()
+            if key not in self._apart and key != "files" and not _same(value, given.get(key, _MISSING))
+        }
+        files = changed_files(given.get("files"), found.get("files")) if "files" in found else {}
+        if files:
+            update["files"] = files
+        return Command(
+            update={**update, "messages": [ToolMessage(_answer(subagent, found), tool_call_id=tool_call_id)]}
+        )
+
+
+_MISSING = object()
+
+_DESCRIPTION = """\
+Hand a task to a subagent, which works on its own and reports once. It sees nothing of this conversation: say all that \
+it has to know, and what it should give back. Call this several times at once for tasks that do not depend on each \
+other. The user does not see the report.
+Subagents:
+{subagents}"""
+
+
+class _Task(BaseModel):
+    description: str = Field(description="The whole task: what to do, what is known, and what to give back.")
+    subagent_type: str = Field(description="The name of the subagent.")
+
+
+def _subagent(given: Subagent | Mapping[str, Any]) -> Subagent:
+    if isinstance(given, Subagent):
+        return given
+    lacking = [key for key in ("name", "description", "runnable") if key not in given]
+    if lacking:
+        raise InvalidSubagentError(
+            f"A subagent has no {' and no '.join(lacking)}.",
+            "Give a compiled one here; create_deep_agent builds others from their specifications.",
+        )
+    return Subagent(given["name"], given["description"], given["runnable"])
+
+
+def _mapping(state: Any) -> dict[str, Any]:
+    """A state as a dictionary, whatever form its schema has."""
+    if isinstance(state, Mapping):
+        return dict(cast("Mapping[str, Any]", state))
+    if isinstance(state, BaseModel):
+        return {name: getattr(state, name) for name in type(state).model_fields}
+    if dataclasses.is_dataclass(state):
+        return {each.name: getattr(state, each.name) for each in dataclasses.fields(state)}
+    return {}
+
+
+def _same(value: Any, before: Any) -> bool:
+    """Whether a subagent left a value as it was; one that compares to no clear answer was changed."""
+    try:
+        return value is before or (value == before) is True
+    except Exception:  # noqa: BLE001 - any value may be in a state
+        return False
+
+
+def _answer(subagent: Subagent, result: Mapping[str, Any]) -> str:
+    """What the parent is told."""
+    structured = result.get("structured_response")
+    if structured is not None:
+        if isinstance(structured, BaseModel):
+            return structured.model_dump_json()
+        plain = dataclasses.asdict(structured) if dataclasses.is_dataclass(structured) else structured  # pyright: ignore[reportArgumentType]
+        return json.dumps(plain, ensure_ascii=False, default=str)
+    if "messages" not in result:
+        raise ToolException(
+            f"Error: the subagent {subagent.name} gave no messages, so its result is unknown. Its graph needs a state "
+            "with messages."
+        )
+    for message in reversed(result["messages"]):
+        if isinstance(message, AIMessage) and message.text.strip():
+            return message.text.rstrip()
+    return f"[{subagent.name} ended without saying anything.]"
+
+
+def hand_on_origin(state: Mapping[str, Any]) -> None:
+    """Let the subagent's changes count as of untrusted origin if that is what led to its task."""
+    call = current_tool_call()
+    if call is None or call.untrusted:
+        return
+
+
+def private_keys(*schemas: type[Any]) -> frozenset[str]:
+    """The keys of states that are marked as some middleware's own."""
+    found: set[str] = set()
+    for schema in schemas:
+        for key, annotation in get_type_hints(schema, include_extras=True).items():
+            if _is_private(annotation):
+                found.add(key)
+    return frozenset(found)
+
+
+def _is_private(annotation: Any) -> bool:
+    if get_origin(annotation) is Annotated:
+        return any(mark == PrivateStateAttr for mark in get_args(annotation)[1:])
+    return any(_is_private(part) for part in get_args(annotation))
