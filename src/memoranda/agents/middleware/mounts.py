@@ -18,7 +18,7 @@ from memoranda.backends.scopes import Scope, ScopeError, by_assistant, by_org, b
 from memoranda.backends.steps import Steps, together
 from memoranda.errors import MemorandaError
 from memoranda.files.path import parent_of
-from memoranda.store.changes import Namespace
+from memoranda.store.changes import Namespace, Write
 from memoranda.store.store import MemoryStore
 
 logger = logging.getLogger(__name__)
@@ -65,18 +65,19 @@ class Spot(NamedTuple):
     key: str
 
 
-def spot_of(backend: Backend, path: str) -> Spot | None:
-    """Where a path leads to; None where no `MemoryStore` lies behind it, or it cannot be told."""
+def spots_of(backend: Backend, paths: Sequence[str]) -> list[Spot | None]:
+    """Where paths lead to; None where no `MemoryStore` lies behind one, or it cannot be told."""
+    if not paths:
+        return []
     try:
         # What a change would change says it, through routes and guards alike, without asking the store anything.
-        found = backend.store_changes([placed(WriteFile(path, "", base=0))])
+        found = backend.store_changes([placed(WriteFile(path, "", base=0)) for path in paths])
     except (MemorandaError, NotImplementedError):
-        return None
-    if found is None or len(found[1]) != 1:
-        return None
-    store, (change,) = found
-    namespace, key = getattr(change, "namespace", None), getattr(change, "key", None)
-    return None if namespace is None or key is None else Spot(store, namespace, key)
+        return [None] * len(paths)
+    if found is None or len(found[1]) != len(paths):  # several stores, perhaps
+        return [None] if len(paths) == 1 else [spot for path in paths for spot in spots_of(backend, [path])]
+    store, changes = found
+    return [Spot(store, change.namespace, change.key) if isinstance(change, Write) else None for change in changes]
 
 
 _authors: Kept[str] = Kept(10_000)
@@ -101,11 +102,12 @@ class Mounts:
             answers: What reading them gave.
         """
         found = [answer.author for answer in answers]
+        spots = spots_of(self._backend, paths)
         asked: list[tuple[int, Spot]] = []
         for index, (path, answer) in enumerate(zip(paths, answers, strict=True)):
             if answer.error not in (None, FILE_NOT_FOUND):
                 continue
-            spot = spot_of(self._backend, path)
+            spot = spots[index]
             if spot is None:
                 continue
             self._warn_if_shared(path, spot)

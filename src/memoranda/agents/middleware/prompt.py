@@ -251,6 +251,14 @@ def _part(text: str, weight: int) -> str:
     return text[: end or low]
 
 
+def clip(text: str, weight: int) -> str:
+    """A text, or its beginning with an ellipsis, of at most a weight."""
+    if weight_of(text) <= weight:
+        return text
+    room = weight - weight_of("…")
+    return _part(text, room) + "…" if room > 0 else ""
+
+
 def shares(needs: Sequence[int], total: int) -> list[int]:
     """Share out a total: nobody gets more than it needs, and who gets less gets as much as every other such one.
 
