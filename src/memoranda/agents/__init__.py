@@ -7,7 +7,16 @@ Room by room: `factory` builds the agent, `tools` are the file tools over one ba
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+from memoranda.agents.errors import MissingPackageError
+
+for _package in ("langchain", "yaml"):
+    if find_spec(_package) is None:
+        raise MissingPackageError(
+            f"Agents need the package {_package}, which is not installed.", 'pip install "memoranda[agents]"'
+        )
 
 if TYPE_CHECKING:
     from memoranda.agents.factory import create_deep_agent as create_deep_agent

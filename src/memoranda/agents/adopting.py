@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias, cast
 
+from memoranda.agents.errors import BackendFunctionError
 from memoranda.backends.base import Backend
 from memoranda.backends.places import Place, PlacedChange
 from memoranda.backends.runtime import current_runtime
@@ -16,10 +17,6 @@ from memoranda.store.store import MemoryStore
 
 BackendLike: TypeAlias = Any
 """A backend of ours, of Deep Agents' or of the user's; or a function of the runtime that gives one."""
-
-
-class BackendFunctionError(MemorandaError, LookupError):
-    """A function of the runtime gave no backend."""
 
 
 def adopted(backend: BackendLike | None) -> Backend:

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from langchain.agents import create_agent
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import SystemMessage
 from langchain_core.tools import BaseTool
 from langgraph.cache.base import BaseCache
-from langgraph.graph.state import CompiledStateGraph  # pyright: ignore[reportMissingTypeStubs]
 from langgraph.store.base import BaseStore
-from langgraph.types import Checkpointer
 
 from memoranda.agents.adopting import BackendLike, adopted
+from memoranda.agents.compiling import Checkpoints, DeepAgent, compiled
 from memoranda.agents.middleware.subagents import SubagentsMiddleware, private_keys
 from memoranda.agents.models import chat_model
 from memoranda.agents.stack import Fence, Stack
 from memoranda.agents.subagents import built
 
 Tool: TypeAlias = "BaseTool | Callable[..., Any] | dict[str, Any]"
-DeepAgent: TypeAlias = "CompiledStateGraph[Any, Any, Any, Any]"
 
 
 def create_deep_agent(
@@ -41,7 +38,7 @@ def create_deep_agent(
     response_format: Any = None,
     state_schema: type[Any] | None = None,
     context_schema: type[Any] | None = None,
-    checkpointer: Checkpointer = None,
+    checkpointer: Checkpoints = None,
     store: BaseStore | None = None,
     name: str | None = None,
     debug: bool = False,
@@ -106,7 +103,7 @@ def create_deep_agent(
             private_keys=private_keys(*schemas, *(() if state_schema is None else (state_schema,))),
         )
 
-    return create_agent(
+    return compiled(
         chat,
         own_tools,
         system_prompt=system_prompt,

@@ -6,15 +6,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from memoranda.errors import MemorandaError
-
-
-class UnknownModelError(MemorandaError, ValueError):
-    """A model that cannot be set up from what was given."""
-
-
-class MissingPackageError(MemorandaError, ImportError):
-    """A package that this needs is not installed."""
+from memoranda.agents.errors import MissingPackageError, UnknownModelError
 
 
 def chat_model(model: str | BaseChatModel | Any) -> BaseChatModel:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from langchain.agents import create_agent
-
-from memoranda.agents.middleware.subagents import InvalidSubagentError, Subagent
+from memoranda.agents.compiling import compiled
+from memoranda.agents.errors import InvalidSubagentError
+from memoranda.agents.middleware.subagents import Subagent
 from memoranda.agents.models import chat_model
 from memoranda.agents.stack import AnyMiddleware, Stack
 
@@ -91,7 +91,7 @@ def _of_spec(
         interrupt_on=spec.get("interrupt_on", parent.interrupt_on),
     )
     own_tools = spec.get("tools")
-    runnable = create_agent(
+    runnable = compiled(
         model,
         list(tools if own_tools is None else own_tools),
         system_prompt=spec.get("system_prompt") or _PROMPT,

@@ -11,11 +11,11 @@ from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, T
 from pydantic import BaseModel, Field
 
 from memoranda.agents.budget import beginning
+from memoranda.agents.errors import UnknownToolError
 from memoranda.agents.reading import shown_read
 from memoranda.backends.base import Backend
 from memoranda.backends.protocol import SEEN, ChangeResult
 from memoranda.backends.steps import Steps, aperform, ask, perform
-from memoranda.errors import MemorandaError
 
 TOKEN_LIMIT: Final = 20_000
 """How many tokens a tool's result may have."""
@@ -27,10 +27,6 @@ _GREP_LINES = 1_000
 
 Answer: TypeAlias = str | ToolMessage
 OutputMode: TypeAlias = Literal["files_with_matches", "content", "count"]
-
-
-class UnknownToolError(MemorandaError, ValueError):
-    """A name that is no file tool's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ class FilesMiddleware(ToolCallMiddleware):
             if isinstance(update, dict) and "messages" in update:
                 messages = yield from self._shortened(request, cast("Any", update["messages"]))
                 return replace(command, update={**cast("dict[str, Any]", update), "messages": messages})
-        return result
+        return cast("Any", result)
 
     def _short_message(self, message: ToolMessage) -> Steps[ToolMessage]:
         limit = self.token_limit or TOKEN_LIMIT

@@ -15,19 +15,15 @@ from langchain_core.tools import StructuredTool, ToolException
 from langgraph.types import Command
 from pydantic import BaseModel, Field
 
+from memoranda.agents.errors import InvalidSubagentError
 from memoranda.backends.runtime import current_tool_call
 from memoranda.backends.steps import Steps, aperform, ask, perform
 from memoranda.backends.tree import changed_files
-from memoranda.errors import MemorandaError
 
 _KEPT_APART = frozenset(
     ["messages", "todos", "structured_response", "jump_to", "seen_revisions", "pending_approvals", "skills_metadata"]
 )
 """State keys that are each agent's own."""
-
-
-class InvalidSubagentError(MemorandaError, ValueError):
-    """A specification that makes no subagent."""
 
 
 class Subagent(NamedTuple):

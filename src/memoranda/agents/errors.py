@@ -1,0 +1,25 @@
+"""What can be wrong with how an agent is set up."""
+
+from __future__ import annotations
+
+from memoranda.errors import MemorandaError
+
+
+class MissingPackageError(MemorandaError, ImportError):
+    """A package that this needs is not installed."""
+
+
+class UnknownModelError(MemorandaError, ValueError):
+    """A model that cannot be set up from what was given."""
+
+
+class UnknownToolError(MemorandaError, ValueError):
+    """A name that is no file tool's."""
+
+
+class InvalidSubagentError(MemorandaError, ValueError):
+    """A specification that makes no subagent."""
+
+
+class BackendFunctionError(MemorandaError, LookupError):
+    """A function of the runtime gave no backend."""
