@@ -20,10 +20,15 @@ for _package in ("langchain", "yaml"):
 
 if TYPE_CHECKING:
     from memoranda.agents.factory import create_deep_agent as create_deep_agent
+    from memoranda.agents.summary import FileSummary as FileSummary
+    from memoranda.agents.summary import MemorySummary as MemorySummary
+    from memoranda.agents.summary import amemory_summary as amemory_summary
+    from memoranda.agents.summary import memory_summary as memory_summary
     from memoranda.agents.tools import file_tools as file_tools
 
 _EXPORTS = {
     "factory": ["create_deep_agent"],
+    "summary": ["FileSummary", "MemorySummary", "amemory_summary", "memory_summary"],
     "tools": ["file_tools"],
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
