@@ -4,8 +4,10 @@ A map of the packages, from the ground up (imports point down only):
 
 - `memoranda.files`: paths, edits, merges, diffs, globs. Pure, no I/O.
 - `memoranda.store`: the versioned store, one LangGraph `BaseStore` on SQLite or PostgreSQL.
+- `memoranda.backends`: the files that an agent sees, in a store, on a disk or in a thread, and the guard around them.
+- `memoranda.agents`: `create_deep_agent` and its middleware; needs the extra `agents`.
 - `memoranda.transfer`: import and export of folders, bundles and LangGraph stores.
-- `memoranda.testing`: the store conformance suite.
+- `memoranda.testing`: the conformance suites, and a scripted chat model.
 - `memoranda.cli`: the command line.
 
 Everything public is named here and loaded when it is first used.
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from memoranda._version import __version__
 
 if TYPE_CHECKING:
+    from memoranda.agents.factory import create_deep_agent as create_deep_agent
     from memoranda.errors import MemorandaError as MemorandaError
     from memoranda.files.format import FileData as FileData
     from memoranda.files.format import create_file_data as create_file_data
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from memoranda.store.types import GrepMatch as GrepMatch
     from memoranda.store.types import GrepResult as GrepResult
     from memoranda.store.types import KeyEntry as KeyEntry
+    from memoranda.store.types import Proposal as Proposal
     from memoranda.store.types import Revision as Revision
     from memoranda.store.types import StoredItem as StoredItem
     from memoranda.store.types import StoredSearchItem as StoredSearchItem
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
     from memoranda.store.types import Verification as Verification
 
 _EXPORTS = {
+    "memoranda.agents": ["create_deep_agent"],
     "memoranda.errors": ["MemorandaError"],
     "memoranda.files.format": ["FileData", "create_file_data"],
     "memoranda.store.changes": [
@@ -76,6 +81,7 @@ _EXPORTS = {
         "GrepMatch",
         "GrepResult",
         "KeyEntry",
+        "Proposal",
         "Revision",
         "StoreStats",
         "StoredItem",

@@ -72,6 +72,14 @@ class ItemExistsError(MemorandaError):
     """The target of a move already exists."""
 
 
+class ProposalNotFoundError(MemorandaError, LookupError):
+    """No proposal has this id."""
+
+
+class ProposalDecidedError(MemorandaError):
+    """The proposal was accepted or rejected already."""
+
+
 class StoreError(MemorandaError):
     """The root of the errors that have to do with the database behind a store."""
 

@@ -28,6 +28,7 @@ from memoranda.store.effects import Operation
 from memoranda.store.engines.base import Engine, SchemaState
 from memoranda.store.operations import expiry, feed, files, listing, stats
 from memoranda.store.operations import history as looking_back
+from memoranda.store.operations import proposals as waiting
 from memoranda.store.operations import verify as checking
 from memoranda.store.operations.batch import batch as batch_operation
 from memoranda.store.operations.commit import commit as commit_operation
@@ -340,6 +341,13 @@ class MemoryStore(BaseStore):
     list_keys, alist_keys = _blocking(listing.list_keys), _awaiting(listing.list_keys)
     glob, aglob = _blocking(listing.glob), _awaiting(listing.glob)
     grep, agrep = _blocking(listing.grep), _awaiting(listing.grep)
+
+    propose, apropose = _blocking(waiting.propose), _awaiting(waiting.propose)
+    proposals, aproposals = _blocking(waiting.proposals), _awaiting(waiting.proposals)
+    get_proposal, aget_proposal = _blocking(waiting.get_proposal), _awaiting(waiting.get_proposal)
+    proposal_diff, aproposal_diff = _blocking(waiting.proposal_diff), _awaiting(waiting.proposal_diff)
+    accept_proposal, aaccept_proposal = _blocking(waiting.accept_proposal), _awaiting(waiting.accept_proposal)
+    reject_proposal, areject_proposal = _blocking(waiting.reject_proposal), _awaiting(waiting.reject_proposal)
 
     changes, achanges = _blocking(feed.changes), _awaiting(feed.changes)
     verify, averify = _blocking(checking.verify), _awaiting(checking.verify)

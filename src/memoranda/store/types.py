@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from langgraph.store.base import Item, SearchItem
 
-from memoranda.store.changes import Author, Namespace
+from memoranda.store.changes import Author, Change, Move, Namespace
+
+ProposalStatus: TypeAlias = Literal["pending", "accepted", "rejected"]
 
 
 class StoredItem(Item):
@@ -114,7 +116,8 @@ class Revision:
         digest: The head of the item's digest chain at that revision, in hexadecimal.
         position: The order of the change within its namespace.
         origin: Where the content came from besides the author: `merged_from` and `restored` name a revision,
-            `from` and `to` the other end of a move.
+            `from` and `to` the other end of a move, `proposal` the proposal that it waited as, `accepted_by` who
+            accepted that, and `proposed_by` who made it where the reviewer put in changes of their own.
     """
 
     namespace: Namespace
@@ -153,6 +156,48 @@ class BlameLine:
     number: int
     text: str
     revision: Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Changes that wait for a reviewer, or that one has decided on.
+
+    Args:
+        id: Short and typable, such as `p-7f3k2m`; unique within the tenant.
+        changes: What it would change, in order, each with the revision that it was made from.
+        author: Who proposed it, in which thread, run and tool call, and why.
+        created_at: When, in UTC.
+        reason: Why it waits instead of landing.
+        source: What made it wait, for example `permission` or `hook:secrets`.
+        status: `pending`, `accepted` or `rejected`.
+        decided_by: The actor who decided.
+        decided_at: When.
+        note: What the reviewer said.
+    """
+
+    id: str
+    changes: tuple[Change, ...]
+    author: Author
+    created_at: datetime
+    reason: str | None = None
+    source: str | None = None
+    status: ProposalStatus = "pending"
+    decided_by: str | None = None
+    decided_at: datetime | None = None
+    note: str | None = None
+
+    @property
+    def namespaces(self) -> tuple[Namespace, ...]:
+        """Every namespace that it would change, sorted."""
+        return tuple(sorted(set(namespaces_of(self.changes))))
+
+
+def namespaces_of(changes: Iterable[Change]) -> Iterator[Namespace]:
+    """The namespaces that changes touch, as often as they do."""
+    for change in changes:
+        yield tuple(change.namespace)
+        if isinstance(change, Move) and change.to_namespace is not None:
+            yield tuple(change.to_namespace)
 
 
 @dataclass(frozen=True, slots=True)
