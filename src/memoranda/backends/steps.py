@@ -161,8 +161,13 @@ async def _ado(step: Step) -> Any:
     match step:
         case Call(method, args, kwargs):
             # A bound method's twin has its name with an `a` in front.
-            owner = cast("Any", method).__self__
-            return await getattr(owner, "a" + method.__name__)(*args, **kwargs)
+            twin = getattr(cast("Any", method).__self__, "a" + method.__name__, None)
+            if twin is not None:
+                try:
+                    return await twin(*args, **kwargs)
+                except NotImplementedError:  # such as LangGraph's SqliteStore, which has only blocking methods
+                    pass
+            return await asyncio.to_thread(method, *args, **kwargs)
         case Block(work):
             return await asyncio.to_thread(work)
         case Consult(function, args):
