@@ -1,0 +1,1 @@
+"""Tests beside other frameworks, at work on our backends and our store."""
