@@ -14,7 +14,9 @@ from memoranda.backends.recognition import recognise_when_imported as _recognise
 
 if TYPE_CHECKING:
     from memoranda.backends.base import Backend as Backend
+    from memoranda.backends.composite import CompositeBackend as CompositeBackend
     from memoranda.backends.protocol import SEEN as SEEN
+    from memoranda.backends.routes import RouteError as RouteError
     from memoranda.backends.scopes import Scope as Scope
     from memoranda.backends.scopes import ScopeError as ScopeError
     from memoranda.backends.scopes import by_assistant as by_assistant
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "base": ["Backend"],
+    "composite": ["CompositeBackend"],
     "protocol": ["SEEN"],
+    "routes": ["RouteError"],
     "scopes": ["Scope", "ScopeError", "by_assistant", "by_org", "by_user"],
     "state": ["OutsideGraphError", "StateBackend"],
     "store": ["NoStoreError", "StoreBackend"],
