@@ -15,6 +15,16 @@ from memoranda.backends.recognition import recognise_when_imported as _recognise
 if TYPE_CHECKING:
     from memoranda.backends.base import Backend as Backend
     from memoranda.backends.composite import CompositeBackend as CompositeBackend
+    from memoranda.backends.guarded import GuardedBackend as GuardedBackend
+    from memoranda.backends.guarded import approved as approved
+    from memoranda.backends.hooks.events import Allow as Allow
+    from memoranda.backends.hooks.events import Hold as Hold
+    from memoranda.backends.hooks.events import Refuse as Refuse
+    from memoranda.backends.hooks.events import Replace as Replace
+    from memoranda.backends.hooks.events import WriteEvent as WriteEvent
+    from memoranda.backends.hooks.events import WrittenEvent as WrittenEvent
+    from memoranda.backends.permissions import FilesystemPermission as FilesystemPermission
+    from memoranda.backends.permissions import InvalidPermissionError as InvalidPermissionError
     from memoranda.backends.protocol import SEEN as SEEN
     from memoranda.backends.routes import RouteError as RouteError
     from memoranda.backends.scopes import Scope as Scope
@@ -30,6 +40,9 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "base": ["Backend"],
     "composite": ["CompositeBackend"],
+    "guarded": ["GuardedBackend", "approved"],
+    "hooks.events": ["Allow", "Hold", "Refuse", "Replace", "WriteEvent", "WrittenEvent"],
+    "permissions": ["FilesystemPermission", "InvalidPermissionError"],
     "protocol": ["SEEN"],
     "routes": ["RouteError"],
     "scopes": ["Scope", "ScopeError", "by_assistant", "by_org", "by_user"],

@@ -1,0 +1,176 @@
+"""The way of every change through the guard: rules, plan, hooks, then it lands, waits, or is refused."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memoranda.backends.guard.consulting import Consulted, RefusedError, consulted
+from memoranda.backends.guard.landing import Landed, land
+from memoranda.backends.guard.layers import Layers
+from memoranda.backends.guard.looking import look, unnoticed
+from memoranda.backends.guard.planning import Asked, Plan, PlanError, is_tangled, paths_of, plan, untangled
+from memoranda.backends.guard.telling import Change, tell
+from memoranda.backends.guard.waiting import (
+    approval_of,
+    is_approved,
+    nowhere_to_propose,
+    proposed,
+    waits_as_proposal,
+    waits_for_approval,
+)
+from memoranda.backends.permissions import Mode, strictest
+from memoranda.backends.places import Place
+from memoranda.backends.protocol import ApprovalRequest, ChangeResult, MoveFile
+from memoranda.backends.runtime import in_graph
+from memoranda.backends.steps import Steps, block
+from memoranda.backends.wording import refused_read_only
+
+_ATTEMPTS = 60
+"""How often a change is checked anew because its file changed meanwhile; each time some other change has landed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of changes that went through the guard.
+
+    Args:
+        error: Why they did not land.
+        denied: Whether a rule denies them.
+        conflict: Whether `error` is about what somebody else wrote meanwhile.
+        conflicts: The sentences of a commit about that.
+        approvals: What a person has to approve first.
+        proposal: The id of the proposal that waits instead.
+        results: A result for each change that landed.
+    """
+
+    error: str | None = None
+    denied: bool = False
+    conflict: bool = False
+    conflicts: tuple[str, ...] = ()
+    approvals: tuple[ApprovalRequest, ...] = ()
+    proposal: str | None = None
+    results: tuple[ChangeResult, ...] = ()
+
+
+def denied(place: Place, operation: str) -> str:
+    """What is said of an operation that a rule denies."""
+    return (
+        f"Error: permission denied for {operation} on '{place.shown}'. A rule of this agent forbids it; "
+        "use another path, or go on without it."
+    )
+
+
+def write_modes(layers: Layers, changes: Sequence[Asked]) -> Steps[tuple[list[Mode], Outcome | None]]:
+    """What the rules say about changes: for each its mode, and the refusal if one of them is denied."""
+    places = [place for asked in changes for place in paths_of(asked.placed)]
+    writable = dict(zip(places, (yield from layers.modes("write", places)), strict=True))
+    # What is moved away, or comes back, can be read at its new place; so it must be readable at the old one.
+    reading = [
+        asked.placed.place
+        for asked in changes
+        if isinstance(asked.placed.change, MoveFile) or asked.revision is not None
+    ]
+    readable = dict(zip(reading, (yield from layers.modes("read", reading)), strict=True))
+    for place, mode in readable.items():
+        if mode == "deny":
+            return [], Outcome(denied(place, "read"), denied=True)
+    for place, mode in writable.items():
+        if mode == "deny":
+            return [], Outcome(denied(place, "write"), denied=True)
+    return [strictest(writable[place] for place in paths_of(asked.placed)) for asked in changes], None
+
+
+def change(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode]) -> Steps[Outcome]:
+    """Check changes, and let them land together on exactly the states that were checked.
+
+    Args:
+        layers: The rules and hooks.
+        changes: What was asked for, each about one file, none of them denied.
+        modes: What the rules say about each.
+    """
+    for attempt in range(_ATTEMPTS):
+        try:
+            plans, plan_modes = yield from _planned(layers, changes, modes)
+            checked: list[Consulted] = []
+            for one in plans:
+                checked.append((yield from consulted(layers, one, repeated=attempt > 0)))
+        except PlanError as error:
+            if error.shows is not None:
+                error.shows.note()
+            return Outcome(error.text, conflict=error.conflict, conflicts=(error.text[7:],) if error.conflict else ())
+        except RefusedError as error:
+            return Outcome(str(error))
+        plans = [one.plan for one in checked]
+        waiting = yield from _waiting(layers, checked, plan_modes)
+        if waiting is not None:
+            return waiting
+        if not plans:
+            return Outcome()
+        with unnoticed() as notes:
+            landed = yield from land(layers.inner, plans)
+        if landed.error is None:
+            if not any(one.merged for one in plans):  # what was merged in, the thread has not seen
+                notes.keep()
+            yield from tell(layers, _told(plans, landed))
+            return Outcome(results=landed.results)
+        if not (yield from _changed_meanwhile(layers, plans)):
+            notes.keep()
+            return Outcome(landed.error, conflict=landed.conflict, conflicts=landed.conflicts)
+        if attempt:
+            pause = random.uniform(0, 0.002 * min(attempt, 10))
+            yield from block(lambda pause=pause: time.sleep(pause))
+    return Outcome("Error: the file changes faster than the change can be checked. Try again.", conflict=True)
+
+
+def _planned(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode]) -> Steps[tuple[list[Plan], list[Mode]]]:
+    if is_tangled(changes):
+        changes = yield from untangled(layers.inner, changes)
+        modes, refusal = yield from write_modes(layers, changes)
+        if refusal is not None:
+            raise PlanError(refusal.error or "")
+    plans: list[Plan] = []
+    for asked in changes:
+        plans.append((yield from plan(layers.inner, asked)))
+    return plans, list(modes)
+
+
+def _waiting(layers: Layers, checked: Sequence[Consulted], modes: Sequence[Mode]) -> Steps[Outcome | None]:
+    """What came of the changes if they may not land now."""
+    plans = [one.plan for one in checked]
+    holds = [hold for one in checked for hold in one.holds]
+    to_propose = "propose" in modes
+    if in_graph() and not to_propose:
+        for one in plans:
+            for touch in one.touches:
+                if layers.inner.is_read_only(touch.place):  # nobody need decide on what cannot be
+                    return Outcome(refused_read_only(touch.place), denied=True)
+    if to_propose or holds:
+        reason = " ".join(dict.fromkeys(reason for reason, _ in holds)) or None
+        source = holds[0][1] if holds else "permission"
+        proposal = yield from proposed(layers.inner, plans, reason, source)
+        if proposal is None:
+            return Outcome(nowhere_to_propose(plans, reason or "a rule says so"))
+        return Outcome(waits_as_proposal(plans, proposal), proposal=proposal)
+    waiting = [one for one, mode in zip(plans, modes, strict=True) if mode == "interrupt" and not is_approved(one)]
+    if waiting:
+        return Outcome(waits_for_approval(waiting[0]), approvals=tuple(approval_of(one) for one in waiting))
+    return None
+
+
+def _changed_meanwhile(layers: Layers, plans: Sequence[Plan]) -> Steps[bool]:
+    for one in plans:
+        for touch in one.touches:
+            if not touch.state.is_same((yield from look(layers.inner, touch.place))):
+                return True
+    return False
+
+
+def _told(plans: Sequence[Plan], landed: Landed) -> list[Change]:
+    told: list[Change] = []
+    for one, result in zip(plans, landed.results, strict=True):
+        told += [Change(touch.place, touch.operation, 0) for touch in one.touches[:-1]]
+        told.append(Change(one.main.place, one.main.operation, result.revision, one.merged))
+    return told

@@ -1,0 +1,147 @@
+"""Applying a checked change: exactly it lands, or nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from memoranda.backends.base import Backend
+from memoranda.backends.guard.planning import Plan
+from memoranda.backends.guard.telling import inside_guard
+from memoranda.backends.places import PlacedChange
+from memoranda.backends.protocol import (
+    AppendFile,
+    Base,
+    ChangeResult,
+    DeleteFile,
+    DeleteResult,
+    EditFile,
+    EditResult,
+    FilesCommitResult,
+    MoveFile,
+    MoveResult,
+    WriteFile,
+    WriteResult,
+)
+from memoranda.backends.steps import Steps
+
+
+class Landed(NamedTuple):
+    """What came of applying changes.
+
+    Args:
+        results: A result for each change; empty if none landed.
+        error: Why none landed.
+        conflict: Whether `error` is about what somebody else wrote.
+        conflicts: The sentences of a commit about that.
+    """
+
+    results: tuple[ChangeResult, ...] = ()
+    error: str | None = None
+    conflict: bool = False
+    conflicts: tuple[str, ...] = ()
+
+
+def land(inner: Backend, plans: Sequence[Plan]) -> Steps[Landed]:
+    """Apply changes, each on exactly the state that it was made from.
+
+    Args:
+        inner: The backend.
+        plans: The changes; several go in one commit.
+    """
+    with inside_guard():
+        if len(plans) == 1 and not isinstance(plans[0].exact.change, MoveFile):
+            result = yield from _land_one(inner, plans[0])
+            return Landed((result,)) if result.error is None else Landed((), result.error, result.conflict)
+        return (yield from _land_together(inner, plans))
+
+
+def _land_one(inner: Backend, plan: Plan) -> Steps[ChangeResult]:
+    place, main = plan.exact.place, plan.main
+    change = plan.exact.change if _keeps_operations(inner, plan) else _whole(plan)
+    match change:
+        case EditFile(_, old, new, replace_all, base):
+            return (yield from inner.edit_steps(place, old, new, replace_all, base))
+        case AppendFile(_, text, base):
+            return (yield from inner.append_steps(place, text, base))
+        case DeleteFile(_, base) if base is not None:
+            return (yield from inner.delete_steps(place, base))
+        case WriteFile(_, content, base, _):
+            if plan.asked.revision is not None and _keeps_operations(inner, plan):
+                # A revision is what it is, whatever the file holds meanwhile.
+                return (yield from inner.restore_steps(place, plan.asked.revision))
+            written = yield from inner.write_steps(place, content, base, False)
+            if plan.asked.operation == "edit" and written.error is None:
+                return EditResult(path=written.path, occurrences=plan.occurrences, revision=written.revision)
+            written.merged = written.merged or plan.merged
+            return written
+        case _:
+            landed = yield from inner.commit_steps([PlacedChange(place, change)])
+            if landed.error is not None:
+                return DeleteResult(error=landed.error, conflict=bool(landed.conflicts))
+            return DeleteResult(path=main.place.shown, paths=(main.place.shown,), revision=0)
+
+
+def _land_together(inner: Backend, plans: Sequence[Plan]) -> Steps[Landed]:
+    changes: list[PlacedChange] = []
+    last: list[int] = []
+    for plan in plans:
+        changes += _exactly(inner, plan)
+        last.append(len(changes) - 1)
+    landed = yield from inner.commit_steps(changes)
+    if landed.error is not None:
+        return Landed((), landed.error, bool(landed.conflicts), tuple(landed.conflicts))
+    return Landed(tuple(_result(plan, landed, at, len(changes)) for plan, at in zip(plans, last, strict=True)))
+
+
+def _result(plan: Plan, landed: FilesCommitResult, at: int, count: int) -> ChangeResult:
+    revision: Base | None = landed.revisions[at] if len(landed.revisions) == count else None
+    shown = plan.main.place.shown
+    match plan.asked.operation:
+        case "delete":
+            return DeleteResult(path=shown, paths=(shown,), revision=0)
+        case "move":
+            return MoveResult(path=shown, paths=(shown,), revision=revision)
+        case "edit":
+            return EditResult(path=shown, occurrences=plan.occurrences, revision=revision)
+        case _:
+            return WriteResult(path=shown, revision=revision, merged=plan.merged)
+
+
+def _exactly(inner: Backend, plan: Plan) -> list[PlacedChange]:
+    """The changes that make just this; a move names no base, so what it moves is held fast first."""
+    if not isinstance(plan.exact.change, MoveFile):
+        kept = _keeps_operations(inner, plan) and not isinstance(plan.exact.change, WriteFile)
+        return [plan.exact if kept else PlacedChange(plan.exact.place, _whole(plan))]
+    source, target = plan.touches
+    place, to = source.place, target.place
+    content = source.state.content
+    assert content is not None
+    if target.after != content or not _keeps_operations(inner, plan):
+        after = content if target.after is None else target.after
+        return [
+            PlacedChange(place, DeleteFile(place.shown, source.state.base)),
+            PlacedChange(to, WriteFile(to.shown, after, target.state.base, merge=False)),
+        ]
+    held = (
+        EditFile(place.shown, content, content, base=source.state.base)
+        if isinstance(content, str) and content
+        else WriteFile(place.shown, content, source.state.base, merge=False)
+    )
+    changes = [PlacedChange(place, held)]
+    if target.state.content is not None:
+        changes.append(PlacedChange(to, DeleteFile(to.shown, target.state.base)))
+    return [*changes, PlacedChange(place, MoveFile(place.shown, to.shown), to)]
+
+
+def _whole(plan: Plan) -> WriteFile | DeleteFile | EditFile | AppendFile | MoveFile:
+    """The change as a write of the whole file, for backends whose edits may not be quite ours."""
+    change, main = plan.exact.change, plan.main
+    if main.after is None or isinstance(change, (WriteFile, MoveFile)):
+        return change
+    return WriteFile(main.place.shown, main.after, main.state.base, merge=False)
+
+
+def _keeps_operations(inner: Backend, plan: Plan) -> bool:
+    """Whether an edit is worth making as one: a history tells it apart from a write, and the rules are known."""
+    return inner.store_changes([plan.exact]) is not None
