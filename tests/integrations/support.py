@@ -13,7 +13,6 @@ import deepagents
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from memoranda import MemoryStore
 from memoranda.testing.scripted import ScriptedChatModel
@@ -69,8 +68,3 @@ def saver(kind: str, folder: Path) -> Iterator[Any]:
         # Its own file: one file must never be open in two SQLite libraries of one process.
         with SqliteSaver.from_conn_string(str(folder / "checkpoints.db")) as made:
             yield made
-
-
-def async_saver(kind: str, folder: Path) -> Any:
-    """A checkpointer for async runs, to be entered with `async with`."""
-    return AsyncSqliteSaver.from_conn_string(str(folder / "checkpoints.db"))

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 from deepagents.middleware.summarization import SummarizationMiddleware
-from langchain_core.messages import SystemMessage
 from langchain_core.tools import tool
 
 from memoranda import MemoryStore
 from memoranda.backends import StoreBackend
-from memoranda.testing.scripted import ScriptedChatModel, call, calls, say
+from memoranda.testing.scripted import ScriptedChatModel, call, say
 from tests.integrations.support import WAYS, agent, answers, keys_in, run, text_in
 
 ANN = ("ann",)

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import deepagents.backends
 import pytest
+from deepagents.backends.utils import create_file_data
 
 from memoranda.backends import StateBackend
 from memoranda.testing.scripted import call, calls, say
@@ -48,7 +49,7 @@ def test_files_come_back_with_their_thread_and_no_other(tmp_path: Path, kind: st
 
 
 def test_files_given_to_the_run_are_there() -> None:
-    given = {"files": {"/notes.md": deepagents.backends.utils.create_file_data("Ann likes tea.")}}
+    given = {"files": {"/notes.md": create_file_data("Ann likes tea.")}}
     script = [call("read_file", file_path="/notes.md"), say("Tea.")]
     state = run(agent(script, backend=StateBackend()), "What?", given=given)
     assert "Ann likes tea." in answers(state)[0]
