@@ -175,6 +175,8 @@ class CompositeBackend(Backend):
 
     def restore_steps(self, place: Place, revision: int) -> Steps[WriteResult]:
         owner, inner = self._owner(place)
+        if self._routes.is_mount(place.path):
+            return done(WriteResult(error=crossing.mount_refusal(place)))
         return owner.restore_steps(inner, revision)
 
     def delete_steps(self, place: Place, base: Base | None) -> Steps[DeleteResult]:
