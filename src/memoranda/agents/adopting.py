@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from memoranda.agents.errors import BackendFunctionError
 from memoranda.backends.base import Backend
@@ -75,6 +75,11 @@ class BackendOfRuntime(Backend):
             raise BackendFunctionError("The backend function returned None.", "Return a backend from it.")
         return _as_backend(found)
 
+    @property
+    def artifacts_root(self) -> str:
+        """Where large results go, as the present backend says."""
+        return artifacts_root(self.present())
+
     # Every other step is handed on as well; see below.
 
     def scope_key(self) -> Hashable | None:  # noqa: D102 - documented in the base class, as those below
@@ -107,12 +112,5 @@ for _name in [name for name in vars(Backend) if name.endswith("_steps")]:
 
 def artifacts_root(backend: Backend) -> str:
     """The folder below which an agent puts what is too long for its context: the backend's own wish, or `/`."""
-    inner: Any = backend
-    for _ in range(20):  # guards and overlays around it
-        root = getattr(inner, "artifacts_root", None)
-        if isinstance(root, str):
-            return root
-        inner = cast("Any", getattr(inner, "backend", None) or getattr(inner, "inner", None))
-        if inner is None:
-            break
-    return "/"
+    root: Any = getattr(backend, "artifacts_root", "/")
+    return root if isinstance(root, str) else "/"

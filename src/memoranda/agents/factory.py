@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
@@ -18,6 +18,9 @@ from memoranda.agents.middleware.subagents import SubagentsMiddleware, private_k
 from memoranda.agents.models import chat_model
 from memoranda.agents.stack import Fence, Stack
 from memoranda.agents.subagents import built
+
+ASSISTANT_KEY: Final = "memoranda_assistant"
+"""Where a run's metadata names the agent whose memory `by_assistant` is; subagents keep it, whatever their names."""
 
 Tool: TypeAlias = "BaseTool | Callable[..., Any] | dict[str, Any]"
 
@@ -116,4 +119,4 @@ def create_deep_agent(
         debug=debug,
         name=name,
         cache=cache,
-    )
+    ).with_config({"metadata": {} if name is None else {ASSISTANT_KEY: name}})

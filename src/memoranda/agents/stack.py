@@ -16,7 +16,9 @@ from memoranda.agents.middleware.files import FilesMiddleware
 from memoranda.agents.middleware.memory import MemoryMiddleware
 from memoranda.agents.middleware.patching import PatchToolCallsMiddleware
 from memoranda.agents.middleware.short_term import summarization
+from memoranda.agents.middleware.skills import SkillsMiddleware
 from memoranda.backends.base import Backend
+from memoranda.backends.guarded import GuardedBackend
 
 AnyMiddleware: TypeAlias = AgentMiddleware[Any, Any, Any]
 
@@ -37,11 +39,6 @@ class Fence:
 
     def around(self, backend: Backend) -> Backend:
         """A backend behind these guards."""
-        try:
-            from memoranda.backends.guarded import GuardedBackend
-        except ImportError:  # SEAM
-            return backend
-
         guarded = backend if self.inner is None else self.inner.around(backend)
         return GuardedBackend(guarded, self.permissions, self.hooks)
 
@@ -100,8 +97,6 @@ class Stack:
     def _tail(self, guard: Backend) -> list[AnyMiddleware]:
         tail: list[AnyMiddleware] = []
         if self.skills:
-            from memoranda.agents.middleware.skills import SkillsMiddleware
-
             tail.append(SkillsMiddleware(guard, self.skills))
         tail.extend(prompt_caching())
         if self.memory:

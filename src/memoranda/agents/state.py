@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, NotRequired
 
+from langchain.agents.middleware.types import PrivateStateAttr
+
 from memoranda.agents.middleware.tool_calls import ToolCallState
 from memoranda.backends.tree import merge_file_states
 from memoranda.files.format import FileData
@@ -24,4 +26,5 @@ def merge_files(files: Mapping[str, Any] | None, update: Mapping[str, Any] | Non
 class FilesState(ToolCallState):
     """The state behind the file tools; `files` may be given to `invoke` and is in its result."""
 
+    agent_run_id: NotRequired[Annotated[str, PrivateStateAttr]]
     files: NotRequired[Annotated[dict[str, FileData], merge_files]]

@@ -9,17 +9,20 @@ from typing import Any, Final, Self, cast
 
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import ToolMessage
+from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from memoranda.agents.adopting import BackendLike, adopted, artifacts_root
 from memoranda.agents.budget import head_and_tail
 from memoranda.agents.middleware.prompt import tokens_of
+from memoranda.agents.middleware.signing import run_update, signed
 from memoranda.agents.middleware.tool_calls import (
     ToolCallMiddleware,
     ToolResult,
     aaround_tool_call,
     around_tool_call,
 )
+from memoranda.agents.middleware.turns import Turns
 from memoranda.agents.state import FilesState
 from memoranda.agents.tools import FILE_TOOLS, TOKEN_LIMIT, file_tools
 from memoranda.backends.base import Backend
@@ -29,6 +32,8 @@ _PREVIEW: Final = 1_000
 """How many tokens are shown of a result that went into a file."""
 
 _ALREADY_SHORT: Final = frozenset(FILE_TOOLS)
+
+_turns = Turns()
 
 
 class FilesMiddleware(ToolCallMiddleware):
@@ -75,23 +80,41 @@ class FilesMiddleware(ToolCallMiddleware):
         """The same middleware over another backend."""
         return type(self)(backend, tools=self._names, token_limit=self.token_limit, descriptions=self._descriptions)
 
+    def before_agent(self, state: FilesState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Name the run for the history, where nobody else did."""
+        return run_update()
+
+    async def abefore_agent(self, state: FilesState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """`before_agent` for an event loop."""
+        return run_update()
+
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
-        """Run the tool inside a `ToolCall`, and shorten what it answered."""
+        """Run the tool inside a `ToolCall`, signed and in its turn, and shorten what it answered."""
 
-        def shortened(request: ToolCallRequest) -> ToolResult:
-            return perform(self._shortened(request, handler(request)))
+        def inside(request: ToolCallRequest) -> ToolResult:
+            perform(_turns.wait_steps(request))
+            try:
+                with signed(request):
+                    return perform(self._shortened(request, handler(request)))
+            finally:
+                _turns.end(request)
 
-        return around_tool_call(request, shortened)
+        return around_tool_call(request, inside)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
     ) -> ToolResult:
         """`wrap_tool_call` for an event loop."""
 
-        async def shortened(request: ToolCallRequest) -> ToolResult:
-            return await aperform(self._shortened(request, await handler(request)))
+        async def inside(request: ToolCallRequest) -> ToolResult:
+            await aperform(_turns.wait_steps(request))
+            try:
+                with signed(request):
+                    return await aperform(self._shortened(request, await handler(request)))
+            finally:
+                _turns.end(request)
 
-        return await aaround_tool_call(request, shortened)
+        return await aaround_tool_call(request, inside)
 
     def _shortened(self, request: ToolCallRequest, result: Any) -> Steps[Any]:
         """Put the texts of a result that are over the budget into files."""

@@ -1,0 +1,32 @@
+"""What the tests of agents share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.messages import AIMessage, ToolMessage
+
+from memoranda import MemoryStore
+
+
+def thread(name: str = "1") -> Any:
+    """The configuration of a thread."""
+    return {"configurable": {"thread_id": name}}
+
+
+def text_of(store: MemoryStore, namespace: tuple[str, ...], path: str) -> str | None:
+    """The text of a file as it is in the store."""
+    item = store.get(namespace, path)
+    return None if item is None else item.value["content"]
+
+
+def tool_messages(result: dict[str, Any]) -> list[ToolMessage]:
+    """What the tools of a run said."""
+    return [message for message in result["messages"] if isinstance(message, ToolMessage)]
+
+
+def last_text(result: dict[str, Any]) -> str:
+    """What the agent said at last."""
+    message = result["messages"][-1]
+    assert isinstance(message, AIMessage)
+    return message.text

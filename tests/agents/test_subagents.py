@@ -1,0 +1,241 @@
+"""Subagents: they share files and memory with their parent, lose nothing side by side, and can pause the run."""
+
+from __future__ import annotations
+
+import operator
+from typing import Annotated, Any, NotRequired
+
+import pytest
+from langchain.agents import AgentState
+from langchain.tools import ToolRuntime
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import StateGraph
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel
+
+from memoranda import MemoryStore
+from memoranda.agents import create_deep_agent
+from memoranda.agents.errors import InvalidSubagentError
+from memoranda.backends import StoreBackend, by_assistant
+from memoranda.testing.scripted import ScriptedChatModel, call, calls, say
+from tests.agents.support import last_text, text_of, thread, tool_messages
+
+
+def task(subagent: str, description: str = "Do it.") -> Any:
+    return "task", {"description": description, "subagent_type": subagent}
+
+
+def spec(name: str, *script: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "description": name, "model": ScriptedChatModel(script=list(script)), **more}
+
+
+@pytest.fixture
+def files(store: MemoryStore) -> StoreBackend:
+    return StoreBackend(namespace=("team",), store=store)
+
+
+def test_a_task_gives_back_the_last_words(files: StoreBackend) -> None:
+    worker = spec("worker", say("42"))
+    model = ScriptedChatModel(script=[calls(task("worker", "What is it?")), lambda m: f"It is {m[-1].text}."])
+    result = create_deep_agent(model, backend=files, subagents=[worker]).invoke({"messages": "Ask."})
+    assert last_text(result) == "It is 42."
+    (request,) = worker["model"].requests
+    assert [m.text for m in request if isinstance(m, HumanMessage)] == ["What is it?"]
+
+
+def test_a_general_purpose_subagent_is_there(store: MemoryStore, files: StoreBackend) -> None:
+    script = [
+        calls(task("general-purpose")),
+        call("write_file", file_path="/done.md", content="yes"),
+        say("Wrote /done.md."),
+        say("Good."),
+    ]
+    model = ScriptedChatModel(script=script)
+    create_deep_agent(model, backend=files).invoke({"messages": "Go."})
+    assert text_of(store, ("team",), "/done.md") == "yes"
+
+
+def test_an_unknown_subagent_is_told(files: StoreBackend) -> None:
+    model = ScriptedChatModel(script=[calls(task("nobody")), say("Oh.")])
+    (told,) = tool_messages(create_deep_agent(model, backend=files).invoke({"messages": "Go."}))
+    assert told.status == "error"
+    assert told.text == "Error: there is no subagent 'nobody'. There are general-purpose."
+
+
+def test_files_in_the_state_go_down_and_come_back_joined() -> None:
+    one = spec("one", call("edit_file", file_path="/list.md", old_string="1", new_string="one"), say("ok"))
+    two = spec("two", call("edit_file", file_path="/list.md", old_string="3", new_string="three"), say("ok"))
+    three = spec("three", call("write_file", file_path="/new.md", content="new"), say("ok"))
+    model = ScriptedChatModel(script=[calls(task("one"), task("two"), task("three")), say("done")])
+    agent = create_deep_agent(model, subagents=[one, two, three])
+    start = {"/list.md": {"content": "1\n2\n3\n", "encoding": "utf-8"}}
+    result = agent.invoke({"messages": "Go.", "files": start})
+    assert result["files"]["/list.md"]["content"] == "one\n2\nthree\n"
+    assert result["files"]["/new.md"]["content"] == "new"
+    assert "base" not in result["files"]["/list.md"]
+
+
+def test_parallel_whole_writes_lose_nothing(store: MemoryStore, files: StoreBackend) -> None:
+    store.write(("team",), "/list.md", "1\n2\n3\n")
+    both_have_read = _Meeting(2)
+
+    def writing(content: str) -> Any:
+        return lambda _: (both_have_read(), call("write_file", file_path="/list.md", content=content))[1]
+
+    read = call("read_file", file_path="/list.md")
+    one = spec("one", read, writing("one\n2\n3\n"), say("ok"))
+    two = spec("two", read, writing("1\n2\nthree\n"), say("ok"))
+    model = ScriptedChatModel(script=[calls(task("one"), task("two")), say("done")])
+    agent = create_deep_agent(model, backend=files, subagents=[one, two], checkpointer=InMemorySaver())
+    agent.invoke({"messages": "Go."}, thread())
+    assert text_of(store, ("team",), "/list.md") == "one\n2\nthree\n"
+
+
+class _Meeting:
+    """Lets nobody pass before so many have come."""
+
+    def __init__(self, count: int) -> None:
+        from threading import Barrier
+
+        self.barrier = Barrier(count, timeout=10)
+
+    def __call__(self) -> None:
+        self.barrier.wait()
+
+
+def test_what_the_parent_has_read_a_subagent_has_not(store: MemoryStore, files: StoreBackend) -> None:
+    store.write(("team",), "/list.md", "1\n")
+    worker = spec("worker", call("write_file", file_path="/list.md", content="mine"), lambda m: m[-1].text)
+    script = [call("read_file", file_path="/list.md"), calls(task("worker")), say("done")]
+    agent = create_deep_agent(
+        ScriptedChatModel(script=script), backend=files, subagents=[worker], checkpointer=InMemorySaver()
+    )
+    told = tool_messages(agent.invoke({"messages": "Go."}, thread()))[-1]
+    assert "/list.md exists already and you have not read it." in told.text
+    assert text_of(store, ("team",), "/list.md") == "1\n"
+
+
+def test_by_assistant_is_the_parent_in_a_subagent(store: MemoryStore) -> None:
+    worker = spec("worker", call("write_file", file_path="/a.md", content="x"), lambda m: m[-1].text)
+    model = ScriptedChatModel(script=[calls(task("worker")), say("done")])
+    agent = create_deep_agent(
+        model, backend=StoreBackend(namespace=by_assistant, store=store), subagents=[worker], name="boss"
+    )
+    agent.invoke({"messages": "Go."})
+    assert text_of(store, ("boss",), "/a.md") == "x"
+
+
+def test_the_history_names_the_subagent(store: MemoryStore, files: StoreBackend) -> None:
+    worker = spec("worker", call("write_file", file_path="/a.md", content="x"), say("ok"))
+    model = ScriptedChatModel(script=[calls(task("worker")), say("done")])
+    agent = create_deep_agent(model, backend=files, subagents=[worker], name="boss", checkpointer=InMemorySaver())
+    agent.invoke({"messages": "Go."}, thread("t7"))
+    (revision,) = store.history(("team",), "/a.md")
+    assert revision.author.actor == "agent:worker"
+    assert revision.author.thread_id == "t7"
+    assert revision.author.tool_call_id == worker["model"].script[0].tool_calls[0]["id"]
+    assert revision.author.run_id
+
+
+class _Counted(AgentState[Any]):
+    counts: NotRequired[Annotated[list[str], operator.add]]
+    topic: NotRequired[str]
+
+
+def test_state_goes_down_and_up(files: StoreBackend) -> None:
+    @tool
+    def note(runtime: ToolRuntime) -> Command[Any]:
+        """Note the topic."""
+        message = ToolMessage("noted", tool_call_id=runtime.tool_call_id)
+        return Command(update={"topic": runtime.state["topic"] + "!", "messages": [message]})
+
+    worker = spec("worker", call("write_todos", todos=[{"content": "x", "status": "pending"}]), call("note"), say("ok"))
+    model = ScriptedChatModel(script=[calls(task("worker")), say("done")])
+    agent = create_deep_agent(model, [note], backend=files, subagents=[worker], state_schema=_Counted)
+    result = agent.invoke({"messages": "Go.", "topic": "tea"})
+    assert result["topic"] == "tea!"
+    assert "todos" not in result
+    assert [message.type for message in result["messages"]] == ["human", "ai", "tool", "ai"]
+
+
+def test_a_structured_response_comes_back_as_json(files: StoreBackend) -> None:
+    class Finding(BaseModel):
+        what: str
+
+    worker = spec("worker", call("Finding", what="tea"), response_format=Finding)
+    model = ScriptedChatModel(script=[calls(task("worker")), lambda m: m[-1].text])
+    agent = create_deep_agent(model, backend=files, subagents=[worker])
+    assert last_text(agent.invoke({"messages": "Go."})) == '{"what":"tea"}'
+
+
+def test_a_compiled_graph_is_a_subagent(files: StoreBackend) -> None:
+    graph: Any = StateGraph(AgentState)
+    graph.add_node("say", lambda state: {"messages": [say("from the graph")]})
+    graph.set_entry_point("say")
+    model = ScriptedChatModel(script=[calls(task("graph")), lambda m: m[-1].text])
+    compiled = {"name": "graph", "description": "A graph.", "runnable": graph.compile()}
+    agent = create_deep_agent(model, backend=files, subagents=[compiled])
+    assert last_text(agent.invoke({"messages": "Go."})) == "from the graph"
+
+
+@tool
+def ask_a_person(question: str) -> str:
+    """Ask a person."""
+    return f"The answer: {interrupt(question)}"
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_an_interrupt_in_a_subagent_pauses_the_run(
+    files: StoreBackend, store: MemoryStore, is_async: bool
+) -> None:
+    worker = spec(
+        "worker",
+        call("write_file", file_path="/before.md", content="once"),
+        call("ask_a_person", question="Which tea?"),
+        lambda m: m[-1].text,
+        tools=[ask_a_person],
+    )
+    model = ScriptedChatModel(script=[calls(task("worker")), lambda m: m[-1].text])
+    agent = create_deep_agent(model, backend=files, subagents=[worker], checkpointer=InMemorySaver())
+
+    async def run(given: Any) -> Any:
+        return await agent.ainvoke(given, thread()) if is_async else agent.invoke(given, thread())
+
+    paused = await run({"messages": "Go."})
+    assert [each.value for each in paused["__interrupt__"]] == ["Which tea?"]
+    assert last_text(await run(Command(resume="green"))) == "The answer: green"
+    assert len(store.history(("team",), "/before.md")) == 1
+    assert len(worker["model"].requests) == 3
+
+
+def test_tools_of_a_subagent_can_wait_for_a_person(files: StoreBackend, store: MemoryStore) -> None:
+    worker = spec("worker", call("write_file", file_path="/a.md", content="x"), say("ok"))
+    model = ScriptedChatModel(script=[calls(task("worker")), say("done")])
+    agent = create_deep_agent(
+        model, backend=files, subagents=[worker], interrupt_on={"write_file": True}, checkpointer=InMemorySaver()
+    )
+    paused = agent.invoke({"messages": "Go."}, thread())
+    assert paused["__interrupt__"][0].value["action_requests"][0]["name"] == "write_file"
+    assert text_of(store, ("team",), "/a.md") is None
+    agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread())
+    assert text_of(store, ("team",), "/a.md") == "x"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"description": "x"}, "has no name"),
+        ({"name": "x"}, "has no description"),
+        ({"name": "x", "description": "x", "prompt": "x"}, "'prompt', which nobody reads"),
+    ],
+)
+def test_wrong_specifications_are_told(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidSubagentError, match=said):
+        create_deep_agent(ScriptedChatModel(), subagents=[wrong])
+
+
+def test_two_of_one_name_are_told() -> None:
+    with pytest.raises(InvalidSubagentError, match="Two subagents are named 'x'"):
+        create_deep_agent(ScriptedChatModel(), subagents=[spec("x"), spec("x")])
