@@ -15,6 +15,9 @@ from memoranda.backends.recognition import recognise_when_imported as _recognise
 if TYPE_CHECKING:
     from memoranda.backends.base import Backend as Backend
     from memoranda.backends.composite import CompositeBackend as CompositeBackend
+    from memoranda.backends.factories import BackendOfRuntime as BackendOfRuntime
+    from memoranda.backends.factories import NoBackendError as NoBackendError
+    from memoranda.backends.foreign import as_backend as as_backend
     from memoranda.backends.guarded import GuardedBackend as GuardedBackend
     from memoranda.backends.guarded import approved as approved
     from memoranda.backends.hooks.events import Allow as Allow
@@ -43,6 +46,8 @@ _EXPORTS = {
     "guarded": ["GuardedBackend", "approved"],
     "hooks.events": ["Allow", "Hold", "Refuse", "Replace", "WriteEvent", "WrittenEvent"],
     "permissions": ["FilesystemPermission", "InvalidPermissionError"],
+    "factories": ["BackendOfRuntime", "NoBackendError"],
+    "foreign": ["as_backend"],
     "protocol": ["SEEN"],
     "routes": ["RouteError"],
     "scopes": ["Scope", "ScopeError", "by_assistant", "by_org", "by_user"],

@@ -26,11 +26,11 @@ from memoranda.backends.protocol import (
     ReadResult,
     WriteResult,
 )
-from memoranda.backends.steps import Steps, awaiting, blocking, done
+from memoranda.backends.steps import Steps, awaiting, blocking, consult, done, perform
 from memoranda.store.changes import Change
 from memoranda.store.store import MemoryStore
 
-_PAIRS = (
+PAIRS = (
     "ls",
     "read",
     "grep",
@@ -49,6 +49,7 @@ _PAIRS = (
     "at",
     "commit",
 )
+"""The operations with a public method in two forms: `read` and `aread`."""
 
 
 class Backend:
@@ -58,8 +59,8 @@ class Backend:
     stands in the result's `error`, in words that a model can act on, naming paths as the caller gave them.
 
     A backend of your own brings the methods that end in `_steps`; each is a generator of steps (see
-    `memoranda.backends.steps`), and from it come both public forms. A subclass that overrides a public method in its
-    blocking form alone gets an async form that calls it, so that a rule in `write` also holds for `awrite`.
+    `memoranda.backends.steps`), and from it come both public forms. A subclass that overrides a public method in one
+    form alone gets another that calls it, so that a rule in `write` also holds for `awrite`.
     """
 
     ls, als = blocking(operations.ls), awaiting(operations.ls)
@@ -82,9 +83,15 @@ class Backend:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in _PAIRS:
-            if name in cls.__dict__ and "a" + name not in cls.__dict__:
+        order = cls.__mro__.index
+        for name in PAIRS:
+            blocking, twin = definer(cls, name), definer(cls, "a" + name)
+            if blocking is None or twin is None or blocking is twin:
+                continue
+            if order(blocking) < order(twin):
                 setattr(cls, "a" + name, _in_a_thread(name))
+            else:
+                setattr(cls, name, _awaited(name))
 
     # --- what a backend brings ------------------------------------------------------------------------------
 
@@ -188,9 +195,22 @@ def _no_history(place: Place) -> str:
     )
 
 
+def definer(kind: type, name: str) -> type | None:
+    """The class that gives a class its method of this name."""
+    return next((parent for parent in kind.__mro__ if name in vars(parent)), None)
+
+
 def _in_a_thread(name: str) -> Any:
     async def method(self: Backend, *args: Any, **kwargs: Any) -> Any:
         return await asyncio.to_thread(getattr(self, name), *args, **kwargs)
 
     method.__name__ = "a" + name
+    return method
+
+
+def _awaited(name: str) -> Any:
+    def method(self: Backend, *args: Any, **kwargs: Any) -> Any:
+        return perform(consult(getattr(self, "a" + name), *args, **kwargs))
+
+    method.__name__ = name
     return method

@@ -170,3 +170,14 @@ def last_seen(file: str, *, with_state: bool = False) -> Base | None:
         if found is not None:
             known.append((found[1], found[0]))
     return max(known, key=lambda pair: pair[0])[1] if known else None
+
+
+def forget(file: str) -> None:
+    """Take back the note of which state of a file this thread saw."""
+    thread = current_thread()
+    call = current_tool_call()
+    if call is not None:
+        call.seen.pop(file, None)
+    if thread is not None:
+        with _lock:
+            _process.pop((thread, file), None)

@@ -35,6 +35,7 @@ class Consult(NamedTuple):
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
 
 class Together(NamedTuple):
@@ -59,9 +60,9 @@ def block(work: Callable[[], T]) -> Steps[T]:
     return result
 
 
-def consult(function: Callable[..., Any], *args: Any) -> Steps[Any]:
+def consult(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Steps[Any]:
     """Call a function of the user, and wait for it if it is a coroutine function."""
-    return (yield Consult(function, args))
+    return (yield Consult(function, args, kwargs))
 
 
 def together(operations: Sequence[Steps[T]]) -> Steps[list[T | Exception]]:
@@ -113,8 +114,8 @@ def _do(step: Step) -> Any:
             return method(*args, **kwargs)
         case Block(work):
             return work()
-        case Consult(function, args):
-            answer = function(*args)
+        case Consult(function, args, kwargs):
+            answer = function(*args, **kwargs)
             return _wait_for(answer) if inspect.isawaitable(answer) else answer
         case Together(operations):
             return [_outcome(operation) for operation in operations]
@@ -170,8 +171,8 @@ async def _ado(step: Step) -> Any:
             return await asyncio.to_thread(method, *args, **kwargs)
         case Block(work):
             return await asyncio.to_thread(work)
-        case Consult(function, args):
-            answer = function(*args)
+        case Consult(function, args, kwargs):
+            answer = function(*args, **kwargs)
             return await answer if inspect.isawaitable(answer) else answer
         case Together(operations):
             return await asyncio.gather(*(_aoutcome(operation) for operation in operations))

@@ -91,7 +91,7 @@ def plan_edit(files: Files, place: Place, old: str, new: str, replace_all: bool,
     """Replace text in a file."""
     before = files.get(place.path)
     if is_stale(before, base):
-        return Plan(EditResult(error=_changed(place, before, "edit"), conflict=True))
+        return Plan(EditResult(error=changed_since(place, before is not None, "edit"), conflict=True))
     if before is None:
         return Plan(EditResult(error="Error: " + not_found(place)))
     text = file_text(before)
@@ -115,7 +115,7 @@ def plan_append(files: Files, place: Place, text: str, base: Base | None) -> Pla
     """Add text at the end of a file, on a new line."""
     before = files.get(place.path)
     if is_stale(before, base):
-        return Plan(WriteResult(error=_changed(place, before, "append to"), conflict=True))
+        return Plan(WriteResult(error=changed_since(place, before is not None, "append to"), conflict=True))
     held = "" if before is None else file_text(before)
     if held is None:
         cause = f"{place.shown} is no text file, so nothing can be appended to it."
@@ -136,7 +136,7 @@ def plan_delete(files: Files, place: Place, base: Base | None) -> Plan[DeleteRes
     if base is not None:
         paths = [place.path] if before is not None else []
         if paths and is_stale(before, base):
-            return Plan(DeleteResult(error=_changed(place, before, "delete"), conflict=True))
+            return Plan(DeleteResult(error=changed_since(place, before is not None, "delete"), conflict=True))
     else:
         paths = paths_below(files, place.path)
     if not paths:
@@ -255,22 +255,35 @@ def is_stale(before: FileData | None, base: Base | None) -> bool:
 
 
 def _conflict(kind: type[C], place: Place, before: FileData | None, base: Base | None) -> Plan[C]:
-    """A refused write, with the text as it is now; the thread has seen it then."""
+    """A refused write; the thread has seen the current text then."""
     if before is None:
-        cause = f"{place.shown} was deleted since you read it."
-        return Plan(kind(error=refused_as_deleted(cause), conflict=True), seen=[(place.path, None)])
-    revision = revision_of(before)
-    cause = exists_unread(place) if base == 0 else f"{place.shown} was changed since you read it."
+        return Plan(refused_write(kind, place, None, base), seen=[(place.path, None)])
     text = file_text(before)
-    if text is None:
-        error = f"Error: {cause} It is a binary file now. Nothing was written. Choose another path, or read it first."
-    else:
-        error = refused_with(cause, text)
-    return Plan(kind(error=error, conflict=True), seen=[(place.path, revision)])
+    refused = refused_write(kind, place, b"" if text is None else text, base)
+    return Plan(refused, seen=[(place.path, revision_of(before))])
 
 
-def _changed(place: Place, before: FileData | None, verb: str) -> str:
-    what = "does not exist now" if before is None else "was changed since you read it"
+def refused_write(kind: type[C], place: Place, current: str | bytes | None, base: Base | None) -> C:
+    """The answer to a write whose base is not the file's state.
+
+    Args:
+        kind: The kind of the result.
+        place: The file.
+        current: What it holds now; None: it does not exist.
+        base: What the write was based on.
+    """
+    if current is None:
+        return kind(error=refused_as_deleted(f"{place.shown} was deleted since you read it."), conflict=True)
+    cause = exists_unread(place) if base == 0 else f"{place.shown} was changed since you read it."
+    if isinstance(current, str):
+        return kind(error=refused_with(cause, current), conflict=True)
+    remedy = "It is a binary file now. Nothing was written. Choose another path, or read it first."
+    return kind(error=f"Error: {cause} {remedy}", conflict=True)
+
+
+def changed_since(place: Place, exists: bool, verb: str) -> str:
+    """What is said where an edit, an append or a deletion insists on a state that is past."""
+    what = "was changed since you read it" if exists else "does not exist now"
     return f"Error: {place.shown} {what}. Read it again before you {verb} it."
 
 

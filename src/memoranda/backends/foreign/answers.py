@@ -1,0 +1,136 @@
+"""What foreign backends answer, in our words: their paths as the agent knows them, their results as ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from memoranda.backends.places import Place
+from memoranda.backends.protocol import FileInfo, GlobResult, GrepMatch, GrepResult, LsResult, ReadResult
+from memoranda.errors import InvalidPathError, InvalidValueError
+from memoranda.files.format import read_file_data
+from memoranda.files.path import canonical_path, folder_prefix
+
+# A path in a sentence begins where no name goes on, and ends there too.
+_BEFORE = r"(?<![\w.~/:-])"
+_AFTER = r"(?![\w-]|\.\w)"
+
+
+def shown_error(place: Place, text: object) -> str | None:
+    """A foreign sentence about a place, with the path by which the agent knows it."""
+    if text is None:
+        return None
+    said = str(text)
+    if place.path == place.shown:
+        return said
+    if place.path == "/":
+        folder = place.shown
+        return re.sub(_BEFORE + r"/(?=([\w.~-])?)", lambda found: folder + ("/" if found[1] else ""), said)
+    return re.sub(_BEFORE + re.escape(place.path) + _AFTER, lambda _: place.shown, said)
+
+
+def shown_path(place: Place, path: object) -> str | None:
+    """How the agent knows a path that a foreign backend names below a place; None for one that lies elsewhere."""
+    if not isinstance(path, str) or not path:
+        return None
+    absolute = path if path.startswith("/") else folder_prefix(place.path) + path
+    try:
+        canonical = canonical_path(absolute)
+    except InvalidPathError:
+        return None
+    if not place.holds(canonical):
+        return None
+    shown = place.show(canonical)
+    return shown + "/" if path.endswith("/") and shown != "/" else shown
+
+
+def ls_result(place: Place, result: Any) -> LsResult:
+    """A listing as ours."""
+    if result.error is not None:
+        return LsResult(error=shown_error(place, result.error))
+    entries, outside = _entries(place, result.entries)
+    inside = [entry for entry in entries if entry["path"].rstrip("/") != place.shown.rstrip("/")]
+    unique = {entry["path"]: entry for entry in inside}
+    warnings = (*_texts(place, getattr(result, "warnings", ())), *outside)
+    return LsResult(entries=[unique[path] for path in sorted(unique)], warnings=warnings)
+
+
+def glob_result(place: Place, result: Any) -> GlobResult:
+    """The files that match a pattern as ours."""
+    if result.error is not None:
+        return GlobResult(error=shown_error(place, result.error))
+    entries, outside = _entries(place, result.matches)
+    return GlobResult(
+        matches=entries,
+        truncated=bool(getattr(result, "truncated", False)),
+        truncation_reason=getattr(result, "truncation_reason", None),
+        warnings=(*_texts(place, getattr(result, "warnings", ())), *outside),
+    )
+
+
+def grep_result(place: Place, result: Any, max_count: int | None) -> GrepResult:
+    """The lines found as ours, at most as many as were asked for."""
+    if result.error is not None:
+        return GrepResult(error=shown_error(place, result.error))
+    matches: list[GrepMatch] = []
+    outside = 0
+    for match in cast("Iterable[Mapping[str, Any]]", result.matches or ()):
+        path = shown_path(place, match.get("path"))
+        if path is None:
+            outside += 1
+        else:
+            matches.append(cast("GrepMatch", {**match, "path": path}))
+    truncated = bool(getattr(result, "truncated", False))
+    if max_count is not None and len(matches) > max(max_count, 0):
+        matches, truncated = matches[: max(max_count, 0)], True
+    warnings = (*_texts(place, getattr(result, "warnings", ())), *_outside(place, outside))
+    return GrepResult(matches=matches, truncated=truncated, warnings=warnings)
+
+
+def read_result(place: Place, result: Any) -> ReadResult:
+    """A window of a file as ours."""
+    if isinstance(result, str):  # as before the results were objects
+        return ReadResult(error=shown_error(place, result)) if result.startswith("Error") else _of_text(result)
+    if result.error is not None:
+        return ReadResult(error=shown_error(place, result.error))
+    if result.file_data is None:
+        return ReadResult(error=f"Error: {place.shown} could not be read.")
+    try:
+        data = read_file_data(result.file_data, lenient=True)
+    except InvalidValueError as error:
+        return ReadResult(error=f"Error: {error}")
+    return ReadResult(
+        file_data=data,
+        total_lines=getattr(result, "total_lines", None),
+        start_line=getattr(result, "start_line", None),
+        end_line=getattr(result, "end_line", None),
+        next_offset=getattr(result, "next_offset", None),
+        no_lines_requested=bool(getattr(result, "no_lines_requested", False)),
+        revision=getattr(result, "revision", None),
+    )
+
+
+def _of_text(text: str) -> ReadResult:
+    return ReadResult(file_data={"content": text, "encoding": "utf-8"})
+
+
+def _entries(place: Place, entries: Any) -> tuple[list[FileInfo], tuple[str, ...]]:
+    found: list[FileInfo] = []
+    outside = 0
+    for entry in cast("Iterable[Mapping[str, Any]]", entries or ()):
+        path = shown_path(place, entry.get("path"))
+        if path is None:
+            outside += 1
+            continue
+        info = cast("FileInfo", {"is_dir": path.endswith("/"), "size": 0, "modified_at": "", **entry, "path": path})
+        found.append(info)
+    return found, _outside(place, outside)
+
+
+def _outside(place: Place, count: int) -> tuple[str, ...]:
+    return (f"{count} results lay outside {place.shown} and were left out.",) if count else ()
+
+
+def _texts(place: Place, texts: Iterable[object]) -> tuple[str, ...]:
+    return tuple(shown_error(place, text) or "" for text in texts)
