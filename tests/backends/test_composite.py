@@ -65,9 +65,9 @@ def test_routes_that_cannot_be(files: Files, routes: dict[Any, Any], told: str) 
 
 @pytest.mark.parametrize("wrong", [None, "sqlite:///x.db", 7, {}, object()])
 def test_what_is_no_backend(files: Files, wrong: Any) -> None:
-    with pytest.raises(RouteError, match="'/m/'.*no backend"):
+    with pytest.raises(RouteError, match=r"'/m/'.*no backend"):
         CompositeBackend(files("a"), {"/m": wrong})
-    with pytest.raises(RouteError, match="default.*no backend"):
+    with pytest.raises(RouteError, match=r"default.*no backend"):
         CompositeBackend(wrong, {})
 
 
