@@ -44,6 +44,7 @@ _GROUPS = {
         "Revision",
         "FeedChange",
         "BlameLine",
+        "Proposal",
         "Verification",
         "StoreStats",
     ],

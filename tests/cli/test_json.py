@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memoranda import Append, ChangeSet, MemoryStore
 from memoranda.cli.app import COMMANDS
 from tests.cli.conftest import Run
 
@@ -25,6 +26,10 @@ LINES = {
     "blame": ["blame", "/notes/tea.md"],
     "restore": ["restore", "/notes/tea.md", "1"],
     "changes": ["changes"],
+    "proposals list": ["proposals", "list"],
+    "proposals show": ["proposals", "show", "{proposal}"],
+    "proposals accept": ["proposals", "accept", "{proposal}"],
+    "proposals reject": ["proposals", "reject", "{proposal}"],
     "import": ["import", "{folder}"],
     "export": ["export", "{folder}/out"],
     "verify": ["verify"],
@@ -34,10 +39,11 @@ LINES = {
 
 
 @pytest.mark.parametrize("command", [each.name for each in COMMANDS])
-def test_json(notes: Run, tmp_path: Path, command: str) -> None:
+def test_json(notes: Run, store: MemoryStore, tmp_path: Path, command: str) -> None:
+    proposal = store.propose(ChangeSet([Append(("ann",), "/notes/tea.md", "oolong")]))
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "a.md").write_text("tea")
-    line = [part.format(folder=tmp_path / "source") for part in LINES[command]]
+    line = [part.format(folder=tmp_path / "source", proposal=proposal.id) for part in LINES[command]]
     result = notes(*line, "--json")
     assert isinstance(json.loads(result.stdout), dict)
     assert result.stderr == ""

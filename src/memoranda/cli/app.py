@@ -11,8 +11,18 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperGroup
 
-from memoranda.cli.command import Command
-from memoranda.cli.commands import editing, history, listing, reading, searching, transfer, upkeep, writing
+from memoranda.cli.command import REVIEW, Command
+from memoranda.cli.commands import (
+    editing,
+    history,
+    listing,
+    proposals,
+    reading,
+    searching,
+    transfer,
+    upkeep,
+    writing,
+)
 from memoranda.cli.failures import PipeClosedError, StoppedError, guarded
 from memoranda.cli.settings import Settings, default_file, option_parameters
 
@@ -31,12 +41,20 @@ COMMANDS: tuple[Command, ...] = (
     history.blame,
     history.restore,
     history.changes,
+    proposals.list_,
+    proposals.show,
+    proposals.accept,
+    proposals.reject,
     transfer.import_,
     transfer.export,
     upkeep.verify,
     upkeep.stats,
     upkeep.migrate,
 )
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+GROUPS = {"proposals": ("Look at the changes that wait for a person, and decide on them.", REVIEW)}
+"""The commands of two words: what the first word is about, and where it stands in the list of commands."""
 
 
 class Program(TyperGroup):
@@ -100,7 +118,7 @@ def program() -> typer.Typer:
         cls=Program,
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings=_HELP,
     )
     where = f"sqlite:///{default_file()}".replace("[", r"\[")
     app.callback(
@@ -111,6 +129,21 @@ def program() -> typer.Typer:
         "Exit codes: 0 done, 1 no match or problems found, 2 usage, 3 not found, 4 conflict, 5 store or file "
         "unavailable, 130 stopped with Ctrl-C.",
     )(_root())
+    groups: dict[str, typer.Typer] = {}
     for each in COMMANDS:
-        each.add_to(app)
+        *group, _ = each.name.split()
+        if not group:
+            each.add_to(app)
+            continue
+        if group[0] not in groups:
+            about, panel = GROUPS[group[0]]
+            groups[group[0]] = typer.Typer(rich_markup_mode="rich", context_settings=_HELP)
+            groups[group[0]].callback(invoke_without_command=True, help=about)(_say_what_there_is)
+            app.add_typer(groups[group[0]], name=group[0], rich_help_panel=panel)
+        each.add_to(groups[group[0]])
     return app
+
+
+def _say_what_there_is(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), nl=False)

@@ -18,6 +18,7 @@ P = ParamSpec("P")
 LOOK = "Look"
 CHANGE = "Change"
 HISTORY = "History"
+REVIEW = "Review"
 WHOLE = "The whole store"
 
 Actor: TypeAlias = Annotated[
@@ -48,7 +49,7 @@ class Command:
 
     Args:
         function: What it does; its docstring is its help.
-        name: What it is called.
+        name: What it is called; two words make it a command of a group.
         examples: Command lines that show its use.
         panel: Where it stands in the list of commands.
     """
@@ -63,7 +64,7 @@ class Command:
         examples = "\n\n".join(example.replace("[", r"\[") for example in self.examples)
         title = "Example" if len(self.examples) == 1 else "Examples"
         app.command(
-            self.name,
+            self.name.split()[-1],
             cls=_Subcommand,
             help=_unwrapped(inspect.getdoc(self.function) or ""),
             epilog=f"[bold]{title}:[/bold]\n\n{examples}\n\n{_pointer()}",

@@ -18,6 +18,8 @@ from memoranda.errors import (
     ItemExistsError,
     ItemNotFoundError,
     MemorandaError,
+    ProposalDecidedError,
+    ProposalNotFoundError,
     RevisionNotFoundError,
     StoreError,
     StoreUrlError,
@@ -62,6 +64,11 @@ _TERMS = (
     (re.compile(r"write with the new revision as base\b"), "write with the new revision as --base"),
     (re.compile(r"\bList the folder to see what there is\b"), "`memoranda ls` lists what does"),
     (re.compile(r"\bLook at its history\b"), "`memoranda log` shows its history"),
+    (
+        re.compile(r"\baccept it with changes=… that are made from the current text, or reject it\b"),
+        "write what is wanted yourself and reject it",
+    ),
+    (re.compile(r"\bList the proposals to see which there are\b"), "`memoranda proposals list` lists those there are"),
     (re.compile(r"\bUse sqlite:///memory\.db, memory:// or\b"), "Use sqlite:///memory.db or"),
 )
 
@@ -72,9 +79,11 @@ def exit_code(error: BaseException) -> int:
     from memoranda.transfer.errors import BundleConflictError, KeyCollisionError, SourceError, TransferError
 
     match error:
-        case ItemNotFoundError() | RevisionNotFoundError() | FileNotFoundError() | SourceError():
+        case ItemNotFoundError() | RevisionNotFoundError() | ProposalNotFoundError():
             return NOT_FOUND
-        case ConflictError() | ItemExistsError() | BundleConflictError() | KeyCollisionError():
+        case FileNotFoundError() | SourceError():
+            return NOT_FOUND
+        case ConflictError() | ItemExistsError() | ProposalDecidedError() | BundleConflictError() | KeyCollisionError():
             return CONFLICT
         case TransferError():
             return UNAVAILABLE

@@ -49,7 +49,7 @@ def log(
     else:
         for change, text in zip(revisions, patches, strict=True):
             session.out.rows([shapes.revision_row(change)])
-            _show_diff(session, text)
+            show_diff(session, text)
 
 
 @command("diff", "memoranda diff -n ann /notes/tea.md 3 5", panel=HISTORY)
@@ -83,7 +83,7 @@ def diff(
     if session.json:
         session.out.data({"namespace": list(namespace), "key": key, "before": before, "after": after, "diff": text})
         return
-    _show_diff(session, text)
+    show_diff(session, text)
 
 
 @command("blame", "memoranda blame -n ann /notes/tea.md", panel=HISTORY)
@@ -212,7 +212,8 @@ def _patch(session: Session, change: Revision) -> str:
     return session.reading().diff(change.namespace, change.key, change.revision - 1, change.revision)
 
 
-def _show_diff(session: Session, text: str) -> None:
+def show_diff(session: Session, text: str) -> None:
+    """Write a unified diff, in colour on a terminal."""
     lines = text.split("\n")
     for line in lines[:-1] if lines[-1] == "" else lines:
         shown = session.out.text(line)

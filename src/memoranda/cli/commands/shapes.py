@@ -103,6 +103,9 @@ def remark(change: Revision) -> str:
                 else format_namespace(tuple(other["namespace"])) + ":"
             )
             said.append(f"({direction} {place}{other['key']})")
+    if "proposal" in origin:
+        by = f", accepted by {origin['accepted_by']}" if "accepted_by" in origin else ""
+        said.append(f"(proposal {origin['proposal']}{by})")
     return printable(" ".join(said))
 
 
