@@ -15,6 +15,10 @@ from memoranda.backends.hooks.events import (
     WriteEvent,
     WrittenEvent,
 )
+from memoranda.backends.hooks.limits import size_limit, write_rate
+from memoranda.backends.hooks.observers import on_written
+from memoranda.backends.hooks.origin import quarantine
+from memoranda.backends.hooks.secrets import secrets
 
 __all__ = [
     "Allow",
@@ -26,4 +30,9 @@ __all__ = [
     "Replace",
     "WriteEvent",
     "WrittenEvent",
+    "on_written",
+    "quarantine",
+    "secrets",
+    "size_limit",
+    "write_rate",
 ]
