@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.messages import AIMessage, ToolMessage
 
 from memoranda import MemoryStore
 
 
-def thread(name: str = "1") -> Any:
-    """The configuration of a thread."""
-    return {"configurable": {"thread_id": name}}
+def thread(name: str | None = None) -> Any:
+    """The configuration of a thread; without a name of one that nobody knows."""
+    return {"configurable": {"thread_id": name or str(uuid4())}}
 
 
 def text_of(store: MemoryStore, namespace: tuple[str, ...], path: str) -> str | None:

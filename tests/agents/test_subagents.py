@@ -204,6 +204,7 @@ async def test_an_interrupt_in_a_subagent_pauses_the_run(
         return await agent.ainvoke(given, thread()) if is_async else agent.invoke(given, thread())
 
     paused = await run({"messages": "Go."})
+    assert worker["model"].requests[1][-1].text == "Wrote /before.md (revision 1)."
     assert [each.value for each in paused["__interrupt__"]] == ["Which tea?"]
     assert last_text(await run(Command(resume="green"))) == "The answer: green"
     assert len(store.history(("team",), "/before.md")) == 1

@@ -19,7 +19,3 @@ class UnknownToolError(MemorandaError, ValueError):
 
 class InvalidSubagentError(MemorandaError, ValueError):
     """A specification that makes no subagent."""
-
-
-class BackendFunctionError(MemorandaError, LookupError):
-    """A function of the runtime gave no backend."""
