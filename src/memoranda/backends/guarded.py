@@ -348,9 +348,6 @@ def _told(asked: Sequence[Asked], revisions: Sequence[Base | None]) -> list[Chan
 def _as_backend(backend: Any) -> Backend:
     if type(backend) is GuardedBackend:
         return backend
-    try:
-        from memoranda.backends.foreign import as_backend
-    except ImportError:
-        return backend
+    from memoranda.backends.foreign import as_backend
 
     return as_backend(backend)

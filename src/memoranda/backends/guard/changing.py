@@ -83,13 +83,14 @@ def write_modes(layers: Layers, changes: Sequence[Asked]) -> Steps[tuple[list[Mo
     return [strictest(writable[place] for place in paths_of(asked.placed)) for asked in changes], None
 
 
-def change(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode]) -> Steps[Outcome]:
+def change(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode], *, apart: bool = False) -> Steps[Outcome]:
     """Check changes, and let them land together on exactly the states that were checked.
 
     Args:
         layers: The rules and hooks.
         changes: What was asked for, each about one file, none of them denied.
         modes: What the rules say about each.
+        apart: Whether they may land one after the other where they lie in different places.
     """
     for attempt in range(_ATTEMPTS):
         try:
@@ -110,12 +111,15 @@ def change(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode]) -> S
         if not plans:
             return Outcome()
         with unnoticed() as notes:
-            landed = yield from land(layers.inner, plans)
+            landed = yield from land(layers.inner, plans, apart=apart)
         if landed.error is None:
             if not any(one.merged for one in plans):  # what was merged in, the thread has not seen
                 notes.keep()
             yield from tell(layers, _told(plans, landed))
             return Outcome(results=landed.results)
+        if landed.results:
+            yield from tell(layers, _told(plans[: len(landed.results)], landed))
+            return Outcome(landed.error, conflict=landed.conflict)
         if not (yield from _changed_meanwhile(layers, plans)):
             notes.keep()
             return Outcome(landed.error, conflict=landed.conflict, conflicts=landed.conflicts)

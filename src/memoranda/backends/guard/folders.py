@@ -88,11 +88,11 @@ def _together(layers: Layers, asked: Sequence[Asked], modes: Sequence[Mode]) -> 
     """Make the changes of many files; without anything to check as plain changes of just these files."""
     moves = any(one.placed.to is not None for one in asked)
     if layers.deciding or moves or any(mode != "allow" for mode in modes):
-        return (yield from change(layers, asked, modes))
+        return (yield from change(layers, asked, modes, apart=True))
     with inside_guard():
         landed: FilesCommitResult = yield from layers.inner.commit_steps([one.placed for one in asked])
-    if landed.error is not None:
-        return Outcome(landed.error, conflict=bool(landed.conflicts), conflicts=tuple(landed.conflicts))
+    if landed.error is not None:  # such as in different places of storage
+        return (yield from change(layers, asked, modes, apart=True))
     yield from tell(layers, [Change(one.placed.place, one.operation, 0) for one in asked])
     return Outcome()
 

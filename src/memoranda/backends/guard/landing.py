@@ -30,8 +30,8 @@ class Landed(NamedTuple):
     """What came of applying changes.
 
     Args:
-        results: A result for each change; empty if none landed.
-        error: Why none landed.
+        results: A result for each change that landed.
+        error: Why not all of them landed.
         conflict: Whether `error` is about what somebody else wrote.
         conflicts: The sentences of a commit about that.
     """
@@ -42,18 +42,56 @@ class Landed(NamedTuple):
     conflicts: tuple[str, ...] = ()
 
 
-def land(inner: Backend, plans: Sequence[Plan]) -> Steps[Landed]:
+def land(inner: Backend, plans: Sequence[Plan], *, apart: bool = False) -> Steps[Landed]:
     """Apply changes, each on exactly the state that it was made from.
 
     Args:
         inner: The backend.
         plans: The changes; several go in one commit.
+        apart: Whether they may land one after the other where they lie in different places.
     """
     with inside_guard():
         if len(plans) == 1 and not isinstance(plans[0].exact.change, MoveFile):
             result = yield from _land_one(inner, plans[0])
             return Landed((result,)) if result.error is None else Landed((), result.error, result.conflict)
-        return (yield from _land_together(inner, plans))
+        landed = yield from _land_together(inner, plans)
+        if landed.error is None or landed.conflict or not apart:
+            return landed
+        return (yield from _land_apart(inner, plans))
+
+
+def _land_apart(inner: Backend, plans: Sequence[Plan]) -> Steps[Landed]:
+    """Apply changes one after the other; the first that fails ends it."""
+    results: list[ChangeResult] = []
+    for plan in plans:
+        is_move = isinstance(plan.exact.change, MoveFile)
+        result = yield from _move_apart(inner, plan) if is_move else _land_one(inner, plan)
+        if result.error is not None:
+            error = result.error
+            if results:
+                error += f" {len(results)} of {len(plans)} files were changed before that."
+            return Landed(tuple(results), error, result.conflict)
+        results.append(result)
+    return Landed(tuple(results))
+
+
+def _move_apart(inner: Backend, plan: Plan) -> Steps[ChangeResult]:
+    """A move from one place of storage to another: there first, and gone from there again if it cannot leave here."""
+    source, target = plan.touches
+    assert source.state.content is not None
+    after = source.state.content if target.after is None else target.after
+    written = yield from inner.write_steps(target.place, after, target.state.base, False)
+    if written.error is not None:
+        return written
+    gone = yield from inner.delete_steps(source.place, source.state.base)
+    if gone.error is not None:
+        if target.state.content is None:
+            yield from inner.delete_steps(target.place, written.revision)
+        else:
+            yield from inner.write_steps(target.place, target.state.content, written.revision, False)
+        return gone
+    shown = target.place.shown
+    return MoveResult(path=shown, paths=(shown,), revision=written.revision)
 
 
 def _land_one(inner: Backend, plan: Plan) -> Steps[ChangeResult]:

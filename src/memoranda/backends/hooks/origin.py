@@ -165,7 +165,8 @@ def _calls_of(message: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
 
 def _is_person(message: Any) -> bool:
     """Whether a person wrote a message, rather than a middleware that summarises or reminds."""
-    return _kind(message) == "human" and not (_field(message, "additional_kwargs") or {}).get("lc_source")
+    more: Any = _field(message, "additional_kwargs")
+    return _kind(message) == "human" and not (isinstance(more, Mapping) and "lc_source" in more)
 
 
 def _kind(message: Any) -> str | None:
