@@ -12,7 +12,7 @@ from langgraph.store.memory import InMemoryStore
 from memoranda import MemoryStore, open_store
 from memoranda.backends import CompositeBackend, StoreBackend, composite, seeds
 from memoranda.backends.places import place_of
-from memoranda.backends.protocol import DeleteFile, EditFile, WriteFile
+from memoranda.backends.protocol import DeleteFile, EditFile, MoveFile, WriteFile
 from memoranda.backends.steps import perform
 
 
@@ -256,3 +256,40 @@ async def test_seeds_in_the_async_form(store: MemoryStore) -> None:
     assert paths(await tree.als("/memories")) == ["/memories/AGENTS.md"]
     assert (await tree.aedit("/memories/AGENTS.md", "seed", "grown")).error is None
     assert keys(store) == {"/memories/AGENTS.md"}
+
+
+def test_seeds_are_found_through_guards_and_behind_other_backends(store: MemoryStore) -> None:
+    from deepagents.backends import StoreBackend as Theirs
+
+    from memoranda.backends import GuardedBackend
+
+    put(store, "/memories/AGENTS.md", "seed")
+    for backend in [
+        GuardedBackend(StoreBackend(namespace=("ann",), store=store)),
+        Theirs(namespace=lambda _: ("ann",), store=store),
+    ]:
+        tree = CompositeBackend(StoreBackend(namespace=("scratch",), store=store), {"/memories/": backend})
+        assert tree.read("/memories/AGENTS.md").file_data["content"] == "seed"
+        assert paths(tree.ls("/memories")) == ["/memories/AGENTS.md"]
+        assert paths(tree.grep("seed")) == ["/memories/AGENTS.md"]
+
+
+def test_a_guard_below_is_not_passed_by_a_commit_or_a_move(store: MemoryStore) -> None:
+    from memoranda.backends import FilesystemPermission, GuardedBackend
+
+    inner = StoreBackend(namespace=("ann",), store=store)
+    inner.write("/secret/key.md", "secret")
+    rules = [FilesystemPermission(["read", "write"], ["/secret/**"], "deny")]
+    tree = CompositeBackend(StoreBackend(namespace=("scratch",), store=store), {"/m/": GuardedBackend(inner, rules)})
+    assert tree.commit([WriteFile("/x.md", "1"), WriteFile("/m/secret/key.md", "2")]).error is not None
+    assert tree.move("/m/secret/key.md", "/out.md").error is not None
+    assert tree.move("/m/secret", "/out").error is not None
+    assert tree.read("/out.md").error is not None and tree.read("/x.md").error is not None
+    assert inner.read("/secret/key.md").file_data["content"] == "secret"
+    reading = CompositeBackend(
+        StoreBackend(namespace=("scratch",), store=store),
+        {"/m/": GuardedBackend(inner, [FilesystemPermission(["read"], ["/secret/**"], "deny")])},
+    )
+    assert reading.move("/m/secret/key.md", "/out.md").error is not None
+    assert reading.commit([MoveFile("/m/secret/key.md", "/out.md")]).error is not None
+    assert reading.read("/out.md").error is not None

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from memoranda.backends import crossing, gathering
 from memoranda.backends.base import Backend
+from memoranda.backends.foreign import as_backend
 from memoranda.backends.operations import sentence
 from memoranda.backends.places import Place, PlacedChange
 from memoranda.backends.plain import PlainFiles
@@ -35,7 +36,6 @@ from memoranda.backends.protocol import (
 from memoranda.backends.routes import Route, RouteError, Routes, asked
 from memoranda.backends.seeded import SeededFiles
 from memoranda.backends.steps import Steps, done, is_control_flow, together
-from memoranda.backends.store import StoreBackend
 from memoranda.backends.versioned import VersionedFiles
 from memoranda.backends.wording import not_found
 from memoranda.errors import MemorandaError
@@ -291,22 +291,19 @@ class CompositeBackend(Backend):
 
 def _adapted(prefix: str, backend: Any) -> Backend:
     try:
-        from memoranda.backends.foreign import as_backend
-    except ImportError:
-
-        def as_backend(backend: Any) -> Backend:
-            if not isinstance(backend, Backend):
-                raise TypeError
-            return backend
-
-    try:
         found = as_backend(backend)
     except (TypeError, ValueError) as error:
         where = f"The route {prefix + '/'!r}" if prefix else "The default"
         raise RouteError(f"{where} of a CompositeBackend leads to {backend!r}, which is no backend.") from error
-    if prefix and isinstance(found, (StoreBackend, VersionedFiles, PlainFiles)):
-        return SeededFiles(found, prefix)
-    return found
+    return SeededFiles(found, prefix) if prefix and _is_store(found) else found
+
+
+def _is_store(backend: Any) -> bool:
+    """Whether the files lie in a store where other programs may seed them; guards and the like are looked through."""
+    while (inner := getattr(backend, "backend", None)) is not None:
+        backend = inner
+    named = any(kind.__name__ == "StoreBackend" for kind in type(backend).__mro__)  # Deep Agents' too
+    return named or isinstance(backend, (VersionedFiles, PlainFiles))
 
 
 def _bound(ask: Callable[[Route, list[int]], Steps[R]], route: Route, at: list[int]) -> Callable[[], Steps[R]]:

@@ -51,6 +51,12 @@ def commit(routes: Routes, changes: Sequence[PlacedChange]) -> Steps[FilesCommit
     found = yield from _settled_changes(routes, changes)
     if found is None:
         return FilesCommitResult(error=_apart(owners))
+    for change in changes:  # what may not be read where it lies may not be carried to where it can be
+        owner = routes.find(change.place.path)
+        if change.to is not None and routes.find(change.to.path) is not owner:
+            look = yield from owner.backend.read_steps(owner.inside(change.place), 0, 1)
+            if look.error is not None:
+                return FilesCommitResult(error=f"Error: {look.error.removeprefix('Error: ')}")
     store, settled = found
     result = yield from ask(store.commit, ChangeSet(settled, running_author()), on_conflict="return")
     return _committed(changes, result)

@@ -114,16 +114,35 @@ def _glob(part: Part, pattern: str) -> Callable[[], Steps[GlobResult]]:
 
 def _grep(routes: Routes, part: Part, pattern: str, max_count: int | None) -> Steps[GrepResult]:
     """Lines of one backend, up to the cap without those that a longer route hides."""
-    route, most = part.route, max_count
+    route, start = part.route, part.route.inside(part.place)
+
+    def ask(most: int | None) -> Steps[GrepResult]:
+        return route.backend.grep_steps(start, pattern, part.pattern, most)
+
+    if not routes.below(part.place.path):
+        return (yield from ask(max_count))
+    return (yield from grep_without(ask, lambda shown: not _is_of(routes, route, part.place, shown), max_count))
+
+
+def grep_without(
+    ask: Callable[[int | None], Steps[GrepResult]], is_hidden: Callable[[str], bool], max_count: int | None
+) -> Steps[GrepResult]:
+    """Lines without those of some files, which do not count.
+
+    Args:
+        ask: Searches, up to a cap.
+        is_hidden: Whether the lines of a file, given as it is shown, do not count.
+        max_count: At least so many of the others, if there are so many; one more says that there are more.
+    """
+    most = None if max_count is None else max(max_count, 0) + 1
     while True:
-        answer = yield from route.backend.grep_steps(route.inside(part.place), pattern, part.pattern, most)
+        answer = yield from ask(most)
         if answer.error is not None or answer.matches is None:
             return answer
-        kept = [match for match in answer.matches if _is_of(routes, route, part.place, match["path"])]
-        hidden = len(answer.matches) - len(kept)
-        if not hidden or not answer.truncated or most is None or max_count is None or len(kept) > max_count:
+        kept = [match for match in answer.matches if not is_hidden(match["path"])]
+        if not answer.truncated or most is None or max_count is None or len(kept) > max_count:
             return GrepResult(matches=kept, truncated=answer.truncated, warnings=answer.warnings)
-        most = most * 4 + hidden
+        most *= 4
 
 
 def _is_of(routes: Routes, route: Route, place: Place, shown: str) -> bool:
