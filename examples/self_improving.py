@@ -54,7 +54,9 @@ def example(kit: Kit) -> None:
 
     kit.title("What the lead sees")
     kit.show_diff(kit.store.diff((AGENT,), "/AGENTS.md", 1))
-    kit.store.restore((AGENT,), "/AGENTS.md", 2, author=Author("user:lead", reason="the whole change comes first"))
+    before_last = kit.store.history((AGENT,), "/AGENTS.md", limit=2)[-1].revision
+    lead = Author("user:lead", reason="the whole change comes first")
+    kit.store.restore((AGENT,), "/AGENTS.md", before_last, author=lead)
     kit.show((AGENT,))
 
 
