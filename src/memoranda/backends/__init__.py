@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from memoranda.backends.composite import CompositeBackend as CompositeBackend
     from memoranda.backends.factories import BackendOfRuntime as BackendOfRuntime
     from memoranda.backends.factories import NoBackendError as NoBackendError
+    from memoranda.backends.filesystem import FileError as FileError
+    from memoranda.backends.filesystem import FilesystemBackend as FilesystemBackend
     from memoranda.backends.foreign import as_backend as as_backend
     from memoranda.backends.guarded import GuardedBackend as GuardedBackend
     from memoranda.backends.guarded import approved as approved
@@ -47,6 +49,7 @@ _EXPORTS = {
     "hooks.events": ["Allow", "Hold", "Refuse", "Replace", "WriteEvent", "WrittenEvent"],
     "permissions": ["FilesystemPermission", "InvalidPermissionError"],
     "factories": ["BackendOfRuntime", "NoBackendError"],
+    "filesystem": ["FileError", "FilesystemBackend"],
     "foreign": ["as_backend"],
     "protocol": ["SEEN"],
     "routes": ["RouteError"],

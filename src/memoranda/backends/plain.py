@@ -14,7 +14,7 @@ from memoranda.backends.places import Place
 from memoranda.backends.protocol import EditResult, GlobResult, GrepResult, LsResult
 from memoranda.backends.steps import Steps, ask
 from memoranda.backends.tree import Search, glob_files, grep_files, list_folder
-from memoranda.backends.unversioned import Plan, Planner, R, UnversionedFiles
+from memoranda.backends.unversioned import Plan, Planner, R, Unreadable, UnversionedFiles
 from memoranda.errors import InvalidPathError, MemorandaError
 from memoranda.files.format import FileData, read_file_data
 from memoranda.files.path import canonical_path
@@ -158,7 +158,7 @@ class PlainFiles(UnversionedFiles):
         grep_files(loaded.files, search)
         return search.result(loaded.warnings)
 
-    def load_steps(self, places: Sequence[Place]) -> Steps[list[FileData | str | None]]:
+    def load_steps(self, places: Sequence[Place]) -> Steps[list[FileData | Unreadable | None]]:
         loaded = yield from self._alone([place.path for place in places])
         return [loaded.files.get(place.path) for place in places]
 

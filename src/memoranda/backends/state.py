@@ -11,7 +11,7 @@ from memoranda.backends.protocol import GlobResult, GrepResult, LsResult
 from memoranda.backends.runtime import current_config
 from memoranda.backends.steps import Steps, done
 from memoranda.backends.tree import Search, glob_files, grep_files, list_folder
-from memoranda.backends.unversioned import Plan, Planner, R, UnversionedFiles
+from memoranda.backends.unversioned import Plan, Planner, R, Unreadable, UnversionedFiles
 from memoranda.errors import InvalidPathError, InvalidValueError, MemorandaError
 from memoranda.files.format import FileData, read_file_data
 from memoranda.files.path import canonical_path
@@ -74,9 +74,9 @@ class StateBackend(UnversionedFiles):
     def grep_steps(self, place: Place, pattern: str, glob: str | None, max_count: int | None) -> Steps[GrepResult]:
         return done(grep_files(self._files().known, Search(place, pattern, glob, max_count)))
 
-    def load_steps(self, places: Sequence[Place]) -> Steps[list[FileData | str | None]]:
+    def load_steps(self, places: Sequence[Place]) -> Steps[list[FileData | Unreadable | None]]:
         files = self._files()
-        return done([files.broken.get(place.path) or files.known.get(place.path) for place in places])
+        return done([_broken(place) if place.path in files.broken else files.known.get(place.path) for place in places])
 
     # --- changing -------------------------------------------------------------------------------------------
 
@@ -110,13 +110,13 @@ class _StateFiles(NamedTuple):
     """The files of a state by their canonical paths."""
 
     known: dict[str, FileData]
-    broken: dict[str, str]
+    broken: set[str]
     keys: dict[str, str]
     merges: bool
 
 
 def _state_files(held: Mapping[str, Any], merges: bool) -> _StateFiles:
-    files = _StateFiles({}, {}, {}, merges)
+    files = _StateFiles({}, set(), {}, merges)
     for key, value in held.items():
         try:
             path = canonical_path(key)
@@ -129,8 +129,12 @@ def _state_files(held: Mapping[str, Any], merges: bool) -> _StateFiles:
         try:
             files.known[path] = read_file_data({"content": value} if isinstance(value, str) else value, lenient=True)
         except (InvalidValueError, AttributeError):
-            files.broken[path] = f"Error: what the state holds at {path} is no file. Delete it, or pass a file value."
+            files.broken.add(path)
     return files
+
+
+def _broken(place: Place) -> Unreadable:
+    return Unreadable(f"Error: what the state holds at {place.shown} is no file. Write it anew.")
 
 
 def _configurable(runtime: Any) -> Mapping[str, Any]:

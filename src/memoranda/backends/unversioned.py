@@ -64,6 +64,22 @@ class Plan(Generic[R]):
     followed: list[tuple[str, Base, Base]] = field(default_factory=list[tuple[str, Base, Base]])
 
 
+class Unreadable(str):
+    """Why a file cannot be read, as a sentence.
+
+    Args:
+        text: The sentence.
+        code: What a download answers instead, where Deep Agents has a code for it.
+    """
+
+    code: str | None
+
+    def __new__(cls, text: str, code: str | None = None) -> Unreadable:
+        found = super().__new__(cls, text)
+        found.code = code
+        return found
+
+
 Planner = Callable[[Files], Plan[R]]
 
 
@@ -299,7 +315,7 @@ class UnversionedFiles(Backend):
     keeps_seen_with_state = False
     """Whether the notes of what was seen belong to the state of the graph, as the files themselves do."""
 
-    def load_steps(self, places: Sequence[Place]) -> Steps[list[FileData | str | None]]:
+    def load_steps(self, places: Sequence[Place]) -> Steps[list[FileData | Unreadable | None]]:
         """The files at these places; None where there is none; a sentence where one cannot be read."""
         raise NotImplementedError
 
@@ -321,8 +337,8 @@ class UnversionedFiles(Backend):
 
     def read_steps(self, place: Place, offset: int, limit: int) -> Steps[ReadResult]:
         (data,) = yield from self.load_steps([place])
-        if isinstance(data, str):
-            return ReadResult(error=data)
+        if isinstance(data, Unreadable):
+            return ReadResult(error=str(data))
         if data is None:
             return ReadResult(error=not_found(place))
         revision = revision_of(data)
@@ -333,8 +349,9 @@ class UnversionedFiles(Backend):
         files = yield from self.load_steps(places)
         answers: list[FileDownloadResponse] = []
         for place, data in zip(places, files, strict=True):
-            if data is None or isinstance(data, str):
-                answers.append(FileDownloadResponse(place.shown, None, data or FILE_NOT_FOUND))
+            if data is None or isinstance(data, Unreadable):
+                error = FILE_NOT_FOUND if data is None else data.code or str(data)
+                answers.append(FileDownloadResponse(place.shown, None, error))
                 continue
             revision = revision_of(data)
             self._saw(place.path, revision)
