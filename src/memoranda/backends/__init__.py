@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from memoranda.backends.scopes import by_assistant as by_assistant
     from memoranda.backends.scopes import by_org as by_org
     from memoranda.backends.scopes import by_user as by_user
+    from memoranda.backends.staged import StagedBackend as StagedBackend
     from memoranda.backends.state import OutsideGraphError as OutsideGraphError
     from memoranda.backends.state import StateBackend as StateBackend
     from memoranda.backends.store import NoStoreError as NoStoreError
@@ -54,6 +55,7 @@ _EXPORTS = {
     "protocol": ["SEEN"],
     "routes": ["RouteError"],
     "scopes": ["Scope", "ScopeError", "by_assistant", "by_org", "by_user"],
+    "staged": ["StagedBackend"],
     "state": ["OutsideGraphError", "StateBackend"],
     "store": ["NoStoreError", "StoreBackend"],
 }
