@@ -218,7 +218,7 @@ def skills_list(found: Found, folders: Sequence[str], budget: int) -> str:
         budget: In tokens.
     """
     room = budget * UNIT
-    problems = _problems(found.problems)
+    problems = clip(_problems(found.problems), room // 2)
     room -= weight_of(problems)
     if not found.skills:
         return "\n".join(filter(None, ["There are none yet in " + ", ".join(map(attribute, folders)) + ".", problems]))
@@ -226,21 +226,25 @@ def skills_list(found: Found, folders: Sequence[str], budget: int) -> str:
     least = [
         weight_of(f"- {skill.name}: \n{more}\n") for (_, skill), (_, more) in zip(found.skills, lines, strict=True)
     ]
-    shown = 0
-    for weight in least:
-        if weight > room:
-            break
-        room -= weight
-        shown += 1
-    lines = lines[:shown]
-    given = shares([weight_of(text) for text, _ in lines], room)
+    shown = len(lines)
+    room -= sum(least)
+    if room < 0:
+        room -= weight_of(_more(len(lines)))
+        while shown and room < 0:
+            shown -= 1
+            room += least[shown]
+    given = shares([weight_of(text) for text, _ in lines[:shown]], room)
     made = [
         f"- {skill.name}: {clip(text, share)}\n{more}"
-        for (_, skill), (text, more), share in zip(found.skills, lines, given, strict=False)
+        for (_, skill), (text, more), share in zip(found.skills[:shown], lines[:shown], given, strict=True)
     ]
-    if shown < len(found.skills):
-        made.append(f"{len(found.skills) - shown:,} more skills have no room here; find them with glob */SKILL.md.")
+    if shown < len(lines):
+        made.append(_more(len(lines) - shown))
     return "\n".join([*made, *([problems] if problems else [])])
+
+
+def _more(count: int) -> str:
+    return f"{count:,} more skills have no room here; find them with glob */SKILL.md."
 
 
 def _lines(path: str, skill: Skill) -> tuple[str, str]:
@@ -251,7 +255,9 @@ def _lines(path: str, skill: Skill) -> tuple[str, str]:
         f"allowed tools: {', '.join(skill.allowed_tools)}" if skill.allowed_tools else "",
     ]
     said = "; ".join(filter(None, notes))
-    return escape(skill.description), f"  {attribute(path)}" + (f" ({attribute(said, 700)})" if said else "")
+    return escape(skill.description.replace("<", "&lt;")), f"  {attribute(path)}" + (
+        f" ({attribute(said, 700)})" if said else ""
+    )
 
 
 def _problems(problems: Sequence[str]) -> str:
