@@ -238,6 +238,10 @@ class CompositeBackend(Backend):
 
     # --- routes ---------------------------------------------------------------------------------------------
 
+    def is_mount(self, path: str) -> bool:
+        """Whether a canonical path is where a route begins, or a folder on the way to one."""
+        return self._routes.is_mount(path)
+
     def _owner(self, place: Place) -> tuple[Backend, Place]:
         route = self._routes.find(place.path)
         return route.backend, route.inside(place)

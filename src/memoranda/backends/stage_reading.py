@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from memoranda.backends.base import Backend
+from memoranda.backends.composite import CompositeBackend
 from memoranda.backends.gathering import grep_without
 from memoranda.backends.places import Place
 from memoranda.backends.protocol import (
@@ -84,7 +86,17 @@ def _is_emptied(backend: Backend, staging: Staging, folder: Place) -> Steps[bool
     inside = folder_prefix(folder.path)
     if not any(file.origin is not None and file.origin.path.startswith(inside) for file in staging.files):
         return False
+    if _is_mount(backend, folder.path):  # stays to be seen, as empty as it may be
+        return False
     return all(staging.knows(file.path) for file in (yield from files_below(backend, folder)))
+
+
+def _is_mount(backend: Any, path: str) -> bool:
+    while backend is not None:
+        if isinstance(backend, CompositeBackend):
+            return backend.is_mount(path)
+        backend = getattr(backend, "backend", None)
+    return False
 
 
 def glob(backend: Backend, staging: Staging, place: Place, pattern: str) -> Steps[GlobResult]:
