@@ -52,7 +52,7 @@ class ForeignBackend(ForeignFiles):
         if (ours := self._direct("write")) is not None:
             return (yield from ours.write_steps(place, content, base, merge))
         if isinstance(content, str) and merge and self._takes("write", "base"):
-            return _changed(WriteResult, place, (yield from self._call("write", place.path, content, base=base)))
+            return _changed(WriteResult, place, (yield from self._call(place, "write", place.path, content, base=base)))
         settled = self._base(place, base)
         if settled is not None:
             current = yield from self._current(place)
@@ -61,14 +61,14 @@ class ForeignBackend(ForeignFiles):
         if isinstance(content, bytes):
             (answer,) = yield from self.upload_steps([(place, content)])
             return WriteResult(error=answer.error, path=None if answer.error else place.shown, revision=answer.revision)
-        result = _changed(WriteResult, place, (yield from self._call("write", place.path, content)))
+        result = _changed(WriteResult, place, (yield from self._call(place, "write", place.path, content)))
         return self._noted(place, result, digest_of(content.encode("utf-8", "replace")))
 
     def edit_steps(self, place: Place, old: str, new: str, replace_all: bool, base: Base | None) -> Steps[EditResult]:
         if (ours := self._direct("edit")) is not None:
             return (yield from ours.edit_steps(place, old, new, replace_all, base))
         if self._takes("edit", "base"):
-            return _edited(place, (yield from self._call("edit", place.path, old, new, replace_all, base=base)))
+            return _edited(place, (yield from self._call(place, "edit", place.path, old, new, replace_all, base=base)))
         settled, seen = self._strict_base(place, base), self._last_seen(place)
         followed = False
         if settled is not None or seen is not None:
@@ -76,7 +76,7 @@ class ForeignBackend(ForeignFiles):
             if settled is not None and _is_stale(current, settled):
                 return EditResult(error=changed_since(place, current.content is not None, "edit"), conflict=True)
             followed = seen is not None and not _is_stale(current, seen)
-        result = _edited(place, (yield from self._call("edit", place.path, old, new, replace_all)))
+        result = _edited(place, (yield from self._call(place, "edit", place.path, old, new, replace_all)))
         if result.error is None and followed:
             result.revision = (yield from self._current(place)).revision
         return result
@@ -85,7 +85,7 @@ class ForeignBackend(ForeignFiles):
         if (ours := self._direct("append")) is not None:
             return (yield from ours.append_steps(place, text, base))
         if self._ours is not None and self._has_own("append"):
-            return _changed(WriteResult, place, (yield from self._call("append", place.path, text, base=base)))
+            return _changed(WriteResult, place, (yield from self._call(place, "append", place.path, text, base=base)))
         settled, seen = self._strict_base(place, base), self._last_seen(place)
         current = yield from self._current_unseen(place)
         if settled is not None and _is_stale(current, settled):
@@ -97,7 +97,7 @@ class ForeignBackend(ForeignFiles):
         data = plan.updates.get(place.path)
         if data is None:
             return plan.result
-        result = _changed(WriteResult, place, (yield from self._call("write", place.path, data["content"])))
+        result = _changed(WriteResult, place, (yield from self._call(place, "write", place.path, data["content"])))
         if seen is None or not _is_stale(current, seen):
             return self._noted(place, result, plan.result.revision)
         return result
@@ -106,13 +106,13 @@ class ForeignBackend(ForeignFiles):
         if (ours := self._direct("delete")) is not None:
             return (yield from ours.delete_steps(place, base))
         if self._takes("delete", "base"):
-            result = yield from self._call("delete", place.path, base=base)
+            result = yield from self._call(place, "delete", place.path, base=base)
         else:
             settled = self._strict_base(place, base)
             if settled is not None and _is_stale((yield from self._current_unseen(place)), settled):
                 return DeleteResult(error=changed_since(place, True, "delete"), conflict=True)
             try:
-                result = yield from self._call("delete", place.path)
+                result = yield from self._call(place, "delete", place.path)
             except NotImplementedError:
                 return DeleteResult(error=f"Error: {place.shown} lies in a backend that cannot delete files.")
         changed = _changed(DeleteResult, place, result)
@@ -126,7 +126,7 @@ class ForeignBackend(ForeignFiles):
         if (ours := self._direct("move")) is not None:
             return (yield from ours.move_steps(place, to, overwrite))
         if self._ours is not None and self._has_own("move"):
-            result = yield from self._call("move", place.path, to.path, overwrite=overwrite)
+            result = yield from self._call(place, "move", place.path, to.path, overwrite=overwrite)
             moved = _changed(MoveResult, to, result)
             moved.paths = tuple(to.show(path) for path in result.paths if to.holds(path))
             return moved
@@ -151,7 +151,9 @@ class ForeignBackend(ForeignFiles):
         if not self._has_own("upload_files"):
             return (yield from self._write_each(files))  # a rule in `write` holds for uploads too
         try:
-            found = yield from self._call("upload_files", [(place.path, content) for place, content in files])
+            found = yield from self._call(
+                files[0][0], "upload_files", [(place.path, content) for place, content in files]
+            )
         except NotImplementedError:
             return (yield from self._write_each(files))
         answers: list[FileUploadResponse] = []
@@ -173,7 +175,7 @@ class ForeignBackend(ForeignFiles):
                 error = "Error: only text can be written here, and this is binary."
                 answers.append(FileUploadResponse(place.shown, error))
                 continue
-            result = _changed(WriteResult, place, (yield from self._call("write", place.path, text)))
+            result = _changed(WriteResult, place, (yield from self._call(place, "write", place.path, text)))
             result = self._noted(place, result, digest_of(content))
             answers.append(FileUploadResponse(place.shown, result.error, result.revision))
         return answers

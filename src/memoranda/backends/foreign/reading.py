@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -25,14 +26,20 @@ from memoranda.backends.protocol import (
     Result,
 )
 from memoranda.backends.runtime import in_graph, saw
-from memoranda.backends.steps import Steps, ask, block, consult
+from memoranda.backends.steps import Steps, ask, block, consult, is_control_flow
 from memoranda.backends.tree import digest_of
 from memoranda.backends.windows import read_whole
+from memoranda.errors import MemorandaError
 from memoranda.store.changes import Change
 from memoranda.store.store import MemoryStore
 
+logger = logging.getLogger(__name__)
 R = TypeVar("R", bound=Result)
 _ALL_LINES = 1 << 30
+
+
+class ForeignFailureError(MemorandaError):
+    """A backend that is not ours raised an exception."""
 
 
 class ForeignFiles(Backend):
@@ -67,40 +74,57 @@ class ForeignFiles(Backend):
     def _takes(self, name: str, argument: str) -> bool:
         return takes(cast("type[Any]", type(self.backend)), name, argument)
 
-    def _call(self, name: str, *args: Any, **kwargs: Any) -> Steps[Any]:
-        """Ask a public method, in whichever form carries the backend's own rules."""
+    def _call(self, place: Place, name: str, *args: Any, **kwargs: Any) -> Steps[Any]:
+        """Ask a public method, in whichever form carries the backend's own rules.
+
+        Raises:
+            NotImplementedError: It has no such method.
+            ForeignFailureError: It raised something.
+        """
         method, twin = getattr(self.backend, name, None), getattr(self.backend, "a" + name, None)
         mode = mode_of(self.backend, name)
-        if mode == "both" and method is not None:
-            return (yield from ask(method, *args, **kwargs))
-        if mode == "async" and twin is not None:
-            return (yield from consult(twin, *args, **kwargs))
-        if mode == "blocking" and method is not None:
-            return (yield from block(lambda: method(*args, **kwargs)))
-        raise NotImplementedError(name)
+        try:
+            if mode == "both" and method is not None:
+                return (yield from ask(method, *args, **kwargs))
+            if mode == "async" and twin is not None:
+                return (yield from consult(twin, *args, **kwargs))
+            if mode == "blocking" and method is not None:
+                return (yield from block(lambda: method(*args, **kwargs)))
+        except (NotImplementedError, MemorandaError):
+            raise
+        except Exception as error:
+            if is_control_flow(error):
+                raise
+            logger.warning("A backend failed.", exc_info=error)
+            said = shown_error(place, error) or ""
+            raise ForeignFailureError(
+                f"The backend behind {place.shown} failed with {type(error).__name__}: {said.rstrip('.')}.",
+                "Try again, or go on without it.",
+            ) from error
+        raise NotImplementedError(f"{type(self.backend).__name__} has no {name}")
 
     # --- reading --------------------------------------------------------------------------------------------
 
     def ls_steps(self, place: Place) -> Steps[LsResult]:
         if (ours := self._direct("ls")) is not None:
             return (yield from ours.ls_steps(place))
-        return ls_result(place, (yield from self._call("ls", place.path)))
+        return ls_result(place, (yield from self._call(place, "ls", place.path)))
 
     def glob_steps(self, place: Place, pattern: str) -> Steps[GlobResult]:
         if (ours := self._direct("glob")) is not None:
             return (yield from ours.glob_steps(place, pattern))
-        return glob_result(place, (yield from self._call("glob", pattern, place.path)))
+        return glob_result(place, (yield from self._call(place, "glob", pattern, place.path)))
 
     def grep_steps(self, place: Place, pattern: str, glob: str | None, max_count: int | None) -> Steps[GrepResult]:
         if (ours := self._direct("grep")) is not None:
             return (yield from ours.grep_steps(place, pattern, glob, max_count))
         cap: dict[str, Any] = {"max_count": max_count} if self._takes("grep", "max_count") else {}
-        return grep_result(place, (yield from self._call("grep", pattern, place.path, glob, **cap)), max_count)
+        return grep_result(place, (yield from self._call(place, "grep", pattern, place.path, glob, **cap)), max_count)
 
     def read_steps(self, place: Place, offset: int, limit: int) -> Steps[ReadResult]:
         if (ours := self._direct("read")) is not None:
             return (yield from ours.read_steps(place, offset, limit))
-        result = read_result(place, (yield from self._call("read", place.path, offset, limit)))
+        result = read_result(place, (yield from self._call(place, "read", place.path, offset, limit)))
         if self._ours is None and result.error is None and in_graph():
             # A window says nothing about the whole file, and the whole is what a later write is based on.
             result.revision = (yield from self._current(place)).revision
@@ -112,7 +136,7 @@ class ForeignFiles(Backend):
         if not self._has_own("download_files"):
             return (yield from self._read_whole(places))  # a rule in `read` holds for whole files too
         try:
-            found = yield from self._call("download_files", [place.path for place in places])
+            found = yield from self._call(places[0], "download_files", [place.path for place in places])
         except NotImplementedError:
             return (yield from self._read_whole(places))
         return [
@@ -133,7 +157,7 @@ class ForeignFiles(Backend):
         """Whole files from a backend that only reads windows."""
         answers: list[FileDownloadResponse] = []
         for place in places:
-            result = read_result(place, (yield from self._call("read", place.path, 0, _ALL_LINES)))
+            result = read_result(place, (yield from self._call(place, "read", place.path, 0, _ALL_LINES)))
             if result.file_data is None:
                 missing = result.error is not None and "not found" in result.error
                 answers.append(FileDownloadResponse(place.shown, None, FILE_NOT_FOUND if missing else result.error))
@@ -178,7 +202,7 @@ class ForeignFiles(Backend):
     def _past(self, place: Place, without: Steps[R], name: str, *args: Any, **kwargs: Any) -> Steps[R]:
         if self._ours is None:
             return (yield from without)
-        result = yield from self._call(name, place.path, *args, **kwargs)
+        result = yield from self._call(place, name, place.path, *args, **kwargs)
         result.error = shown_error(place, result.error)
         return cast("R", result)
 
