@@ -41,13 +41,13 @@ class Kit:
         store: The store.
         model_name: The real model's name; None: scripted.
         console: Where to print.
-        prompts: The system prompts that were sent to the model, in order.
+        prompts: The system prompts that were sent to the model, by thread and in order.
     """
 
     store: MemoryStore
     model_name: str | None = None
     console: Console = field(default_factory=lambda: Console(highlight=False))
-    prompts: list[str] = field(default_factory=list[str])
+    prompts: dict[str, list[str]] = field(default_factory=dict[str, "list[str]"])
     _printed: set[str | None] = field(default_factory=set["str | None"])
 
     @property
@@ -75,7 +75,7 @@ class Kit:
         Returns:
             What the run waits for; nothing, if it came to its end.
         """
-        config = {"configurable": {"thread_id": thread}, "callbacks": [_Listening(self.prompts)]}
+        config = {"configurable": {"thread_id": thread}, "callbacks": [_Listening(self.prompts.setdefault(thread, []))]}
         if isinstance(says, str):
             self.console.print(f"[cyan]person[/cyan]  {escape(says)}")
         given = {"messages": [{"role": "user", "content": says}]} if isinstance(says, str) else says
@@ -134,6 +134,11 @@ class Kit:
         self.console.print(Syntax(diff, "diff", theme="ansi_dark", background_color="default", word_wrap=True))
 
 
+def said_of(model_name: str | None) -> str:
+    """How the model is named on the screen."""
+    return f"model {model_name}" if model_name else "model: scripted (the replies are written in the example)"
+
+
 def run(example: Callable[[Kit], None]) -> None:
     """Run an example from the command line, and exit."""
     module = sys.modules[example.__module__]
@@ -144,8 +149,7 @@ def run(example: Callable[[Kit], None]) -> None:
     options = parser.parse_args()
     console = Console(highlight=False)
     console.print(f"[bold]{escape(title)}[/bold]")
-    model = f"model {options.model}" if options.model else "model: scripted (the replies are written in this example)"
-    console.print(f"[dim]{escape(model)}; store {escape(options.store)}[/dim]")
+    console.print(f"[dim]{escape(said_of(options.model))}; store {escape(options.store)}[/dim]")
     logging.getLogger("memoranda").addHandler(_Printing(console))
     try:
         with open_store(options.store) as store:

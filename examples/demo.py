@@ -1,6 +1,9 @@
-"""The main job of this stage on real input: import, edit from two processes at once, look back, restore.
+"""The main job on real input: an agent that remembers; files imported, edited from two processes, looked back on.
 
-    python examples/demo.py [FOLDER] [--store URL]
+    python examples/demo.py [FOLDER] [--store URL] [--model PROVIDER:NAME]
+
+The agent's model is scripted, and its tool calls are real. With a provider's key in the environment
+(ANTHROPIC_API_KEY, OPENAI_API_KEY or GOOGLE_API_KEY) and its LangChain package installed, it is that provider's model.
 
 FOLDER holds the Markdown files to import; without it, the documents of the package that `make demo` installed
 beside the project are used. The store defaults to a new SQLite file in `.demo/`.
@@ -10,13 +13,18 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import re
 import shutil
 import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
+from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.syntax import Syntax
 from rich.table import Table
@@ -29,7 +37,24 @@ HERE = Path(__file__).resolve().parent.parent / ".demo"
 NAMESPACE = ("acme", "knowledge-base")
 SHARED = "/team/decisions.md"
 EDITS = 25
+PERSON = ("ann@example.org",)
+"""Where the example of an agent keeps what it knows of Ann."""
 console = Console(highlight=False, record=True)
+
+
+class Provider(NamedTuple):
+    """A provider of models: which key it takes, which package it needs, and which model is asked."""
+
+    key: str
+    package: str
+    model: str
+
+
+PROVIDERS = (
+    Provider("ANTHROPIC_API_KEY", "langchain_anthropic", "anthropic:claude-sonnet-4-5"),
+    Provider("OPENAI_API_KEY", "langchain_openai", "openai:gpt-5-mini"),
+    Provider("GOOGLE_API_KEY", "langchain_google_genai", "google_genai:gemini-2.5-flash"),
+)
 
 
 def main() -> int:
@@ -37,6 +62,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", nargs="?", type=Path, help="the folder of Markdown files to import")
     parser.add_argument("--store", help="the store's URL (default: a new SQLite file in .demo/)")
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help="the agent's model, or `scripted`")
     parser.add_argument("--picture", type=Path, metavar="SVG", help="save the part that looks back as a picture")
     options = parser.parse_args()
     folder: Path = options.folder or HERE / "corpus"
@@ -46,6 +72,7 @@ def main() -> int:
     url = options.store or _fresh_file()
     with open_store(url) as store:
         console.print(f"\n[bold]Store[/bold]  {escape(str(store))}")
+        remember(store, options.model or chosen_model(os.environ))
         import_documents(store, folder)
         show_tree(store)
         edit_from_two_processes(store, url)
@@ -61,8 +88,48 @@ def main() -> int:
     return 0
 
 
+def chosen_model(environment: Mapping[str, str]) -> str | None:
+    """The model of the first provider with a key and a package; None: scripted. What is missing is told."""
+    for provider in PROVIDERS:
+        if not environment.get(provider.key):
+            continue
+        if find_spec(provider.package) is not None:
+            return provider.model
+        package = provider.package.replace("_", "-")
+        console.print(f"[yellow]{provider.key} is set, but {package} is not installed; it is not used.[/yellow]")
+    return None
+
+
+def remember(store: MemoryStore, model: str | None) -> None:
+    """Hold two conversations with an agent, and show what the second one knew from the first."""
+    # Here, so that the processes that edit files below need not load an agent.
+    import preferences
+    from _shared import Kit, said_of
+
+    name = None if model == "scripted" else model
+    console.print(f"\n[bold]An agent that remembers[/bold]  examples/preferences.py, {escape(said_of(name))}")
+    kit = Kit(store, name, console)
+    try:
+        preferences.example(kit)
+    except Exception as error:
+        if kit.is_scripted:
+            raise
+        why = escape(f"{type(error).__name__}: {error}"[:300])
+        console.print(f"[yellow]{escape(str(name))} did not answer ({why}). Once more, {said_of(None)}.[/yellow]")
+        kit = Kit(store, None, console)
+        preferences.example(kit)
+    prompt = next(iter(kit.prompts["tuesday"]), "")
+    block = re.search(r"<agent_memory>.*</agent_memory>", prompt, re.DOTALL)
+    title = "In the prompt of the second conversation"
+    console.print(Panel(escape(block[0] if block else "(no memory)"), title=title, title_align="left"))
+    for entry in store.list_keys(PERSON, recursive=True):
+        show_history(store, entry.key, PERSON)
+        show_blame(store, entry.key, PERSON)
+
+
 def import_documents(store: MemoryStore, folder: Path) -> None:
     """Bring the files in, with a bar."""
+    console.print("\n[bold]A team's documents[/bold], in the same store")
     columns = (TextColumn("Importing"), BarColumn(), MofNCompleteColumn(), TextColumn("files"), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("import", total=None)
@@ -145,10 +212,10 @@ def busiest(store: MemoryStore) -> str:
     return path
 
 
-def show_history(store: MemoryStore, path: str) -> None:
+def show_history(store: MemoryStore, path: str, namespace: tuple[str, ...] = NAMESPACE) -> None:
     """Print who changed a file, when, where and why."""
     table = Table("rev", "operation", "actor", "thread", "when (UTC)", "bytes", "why", title=f"History of {path}")
-    for entry in store.history(NAMESPACE, path, limit=8):
+    for entry in store.history(namespace, path, limit=8):
         table.add_row(
             str(entry.revision),
             entry.operation,
@@ -167,10 +234,10 @@ def show_diff(store: MemoryStore, path: str) -> None:
     console.print(Syntax(store.diff(NAMESPACE, path, 1), "diff", theme="ansi_dark", word_wrap=True))
 
 
-def show_blame(store: MemoryStore, path: str) -> None:
+def show_blame(store: MemoryStore, path: str, namespace: tuple[str, ...] = NAMESPACE) -> None:
     """Print who wrote the last lines."""
     console.print("[bold]Who wrote its last lines[/bold]")
-    for line in store.blame(NAMESPACE, path)[-6:]:
+    for line in store.blame(namespace, path)[-6:]:
         who = f"{line.revision.revision:>3} {line.revision.author.actor or '-':<14}"
         console.print(f"[cyan]{escape(who)}[/cyan] {line.number:>4}  {escape(line.text[:80])}")
 
