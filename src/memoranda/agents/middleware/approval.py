@@ -9,6 +9,7 @@ from typing import Any, cast
 from langchain.agents.middleware.types import hook_config
 from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from memoranda.agents.adopting import BackendLike, adopted
 from memoranda.agents.middleware.approval_decisions import Decision, action_of, ask
@@ -28,7 +29,7 @@ from memoranda.backends.protocol import (
     MoveFile,
     WriteFile,
 )
-from memoranda.backends.runtime import ToolCall, inside_tool_call
+from memoranda.backends.runtime import ToolCall, current_config, inside_tool_call
 from memoranda.backends.steps import Steps, aperform, perform
 from memoranda.store.changes import Author, acting_as
 
@@ -76,14 +77,14 @@ class ApprovalMiddleware(ToolCallMiddleware):
         super().__init__()
         self.backend: Backend = adopted(backend)
 
-    @hook_config(can_jump_to=["model"])
-    def before_model(self, state: ToolCallState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    @hook_config(can_jump_to=["end"])
+    def before_model(self, state: ToolCallState, runtime: Runtime[Any]) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Ask about what waits, and do what was decided."""
         waiting = waiting_in(state)
         return perform(self._decided(state, runtime, waiting, ask(waiting))) if waiting else None
 
-    @hook_config(can_jump_to=["model"])
-    async def abefore_model(self, state: ToolCallState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    @hook_config(can_jump_to=["end"])
+    async def abefore_model(self, state: ToolCallState, runtime: Runtime[Any]) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """`before_model` for an event loop."""
         waiting = waiting_in(state)
         return await aperform(self._decided(state, runtime, waiting, ask(waiting))) if waiting else None
@@ -94,7 +95,7 @@ class ApprovalMiddleware(ToolCallMiddleware):
         runtime: Runtime[Any],
         waiting: Sequence[PendingApproval],
         decisions: Sequence[Decision],
-    ) -> Steps[dict[str, Any]]:
+    ) -> Steps[dict[str, Any] | Command[str]]:
         """Apply the decisions one after the other; returns what changes in the thread's state."""
         seen = seen_of(state)
         known, pending = dict(seen), dict[str, Any]()
@@ -122,9 +123,15 @@ class ApprovalMiddleware(ToolCallMiddleware):
             update["messages"] = messages
         if newly_seen := seen_since(seen, known):
             update["seen_revisions"] = newly_seen
-        if any(request is not None for request in pending.values()):
-            update["jump_to"] = "model"  # back to this hook, which asks again
-        return update
+        if all(request is None for request in pending.values()):
+            return update
+        # Back to this very hook, which asks again from the new state; the way on to the model is cut off. A jump to
+        # "model" would do where another hook is the first before the model, but LangChain allows none from the first.
+        return Command(update={**update, "jump_to": "end"}, goto=_own_node())
+
+
+def _own_node() -> str:
+    return str((current_config() or {}).get("metadata", {})["langgraph_node"])
 
 
 def waiting_in(state: Any) -> list[PendingApproval]:
@@ -157,7 +164,8 @@ def _carried_out(
         if now.approvals and now.approvals[0].diff != request.diff and not decision.edited:
             return now.approvals[0]
     # A whole file that is based on an older state is merged; any other change applies to whatever there is.
-    based = with_base(change, request.base if isinstance(change, WriteFile) else None)
+    is_whole = isinstance(change, WriteFile)
+    based = replace(change, base=request.base, merge=True) if is_whole else with_base(change, None)
     with approved(replace(request, change=based)):
         result = yield from stepping.ask(backend.commit, [based])
     if result.error is None:
