@@ -219,7 +219,7 @@ def skills_list(found: Found, folders: Sequence[str], budget: int) -> str:
     """
     room = budget * UNIT
     problems = clip(_problems(found.problems), room // 2)
-    room -= weight_of(problems)
+    room -= weight_of(problems + "\n")
     if not found.skills:
         return "\n".join(filter(None, ["There are none yet in " + ", ".join(map(attribute, folders)) + ".", problems]))
     lines = [_lines(path, skill) for path, skill in found.skills]
