@@ -5,35 +5,40 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-import memoranda
+from tests.docs.pages import run_page
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), ROOT / "CONTRIBUTING.md"])
 WITH_CODE = [page for page in PAGES if "```python" in page.read_text("utf-8")]
-_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+_ANCHOR = re.compile(r"\]\(([^)#\s]*)#([^)]+)\)")
+_HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    text = page.read_text("utf-8")
-    names: dict[str, object] = {"__name__": "__page__"}
-    for match in _BLOCK.finditer(text):
-        line = text[: match.start(1)].count("\n")
-        # Blank lines in front, so that a failure names the line of the page.
-        exec(compile("\n" * line + match[1], str(page), "exec"), names)
+    run_page(page.read_text("utf-8"), page, monkeypatch)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    links = [link for link in _LINK.findall(page.read_text("utf-8")) if "://" not in link]
-    broken = [link for link in links if not (page.parent / link).exists()]
+    text = page.read_text("utf-8")
+    broken = [link for link in _LINK.findall(text) if "://" not in link and not (page.parent / link).exists()]
+    for link, anchor in _ANCHOR.findall(text):
+        target = page.parent / link if link else page
+        if "://" not in link and target.exists() and anchor not in _anchors(target.read_text("utf-8")):
+            broken.append(f"{link}#{anchor}")
     assert not broken
+
+
+def _anchors(text: str) -> list[str]:
+    return [re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in _HEADING.findall(text)]
 
 
 def test_the_reference_is_in_step() -> None:
@@ -41,7 +46,33 @@ def test_the_reference_is_in_step() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_everything_public_is_in_the_reference() -> None:
-    page = (ROOT / "docs/reference/python.md").read_text("utf-8")
-    names = [name for name in memoranda.__all__ if name not in ("__version__", "MemorandaError")]
-    assert not [name for name in names if f"### `{name}`" not in page]
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("memoranda", "python.md"),
+        ("memoranda.backends", "backends.md"),
+        ("memoranda.backends.hooks", "backends.md"),
+        ("memoranda.agents", "agents.md"),
+        ("memoranda.agents.middleware", "agents.md"),
+    ],
+)
+def test_everything_public_is_in_the_reference(module: str, name: str) -> None:
+    described = (ROOT / "docs/reference" / name).read_text("utf-8")
+    errors = (ROOT / "docs/reference/errors.md").read_text("utf-8")
+    missing = [
+        public
+        for public in import_module(module).__all__
+        if public != "__version__" and f"### `{public}`" not in described and f"| `{public}` |" not in errors
+    ]
+    assert not missing
+
+
+def test_every_error_is_in_the_list() -> None:
+    errors = (ROOT / "docs/reference/errors.md").read_text("utf-8")
+    defined = [
+        found
+        for path in (ROOT / "src/memoranda").rglob("*.py")
+        for found in re.findall(r"^class (\w+Error)\(", path.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert defined
+    assert not [name for name in defined if not name.startswith("_") and f"| `{name}` |" not in errors]
