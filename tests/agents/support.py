@@ -8,6 +8,7 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, ToolMessage
 
 from memoranda import MemoryStore
+from memoranda.backends import CompositeBackend, StateBackend, StoreBackend, by_user
 
 
 def thread(name: str | None = None) -> Any:
@@ -31,3 +32,16 @@ def last_text(result: dict[str, Any]) -> str:
     message = result["messages"][-1]
     assert isinstance(message, AIMessage)
     return message.text
+
+
+ANN = {"user_id": "ann"}
+
+
+def remembering() -> CompositeBackend:
+    """Files of the thread, and behind /memories/ those of the user."""
+    return CompositeBackend(StateBackend(), {"/memories/": StoreBackend(namespace=by_user)})
+
+
+def echo(messages: list[Any]) -> str:
+    """A reply that says what was said last."""
+    return messages[-1].text

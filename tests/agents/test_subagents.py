@@ -200,8 +200,10 @@ async def test_an_interrupt_in_a_subagent_pauses_the_run(
     model = ScriptedChatModel(script=[calls(task("worker")), lambda m: m[-1].text])
     agent = create_deep_agent(model, backend=files, subagents=[worker], checkpointer=InMemorySaver())
 
+    here = thread()
+
     async def run(given: Any) -> Any:
-        return await agent.ainvoke(given, thread()) if is_async else agent.invoke(given, thread())
+        return await agent.ainvoke(given, here) if is_async else agent.invoke(given, here)
 
     paused = await run({"messages": "Go."})
     assert worker["model"].requests[1][-1].text == "Wrote /before.md (revision 1)."
@@ -217,10 +219,11 @@ def test_tools_of_a_subagent_can_wait_for_a_person(files: StoreBackend, store: M
     agent = create_deep_agent(
         model, backend=files, subagents=[worker], interrupt_on={"write_file": True}, checkpointer=InMemorySaver()
     )
-    paused = agent.invoke({"messages": "Go."}, thread())
+    here = thread()
+    paused = agent.invoke({"messages": "Go."}, here)
     assert paused["__interrupt__"][0].value["action_requests"][0]["name"] == "write_file"
     assert text_of(store, ("team",), "/a.md") is None
-    agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread())
+    agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), here)
     assert text_of(store, ("team",), "/a.md") == "x"
 
 
