@@ -14,6 +14,7 @@ from memoranda.backends.permissions import Mode
 from memoranda.backends.places import Place, PlacedChange
 from memoranda.backends.protocol import ChangeResult, DeleteFile, DeleteResult, FilesCommitResult, MoveFile, MoveResult
 from memoranda.backends.steps import Steps
+from memoranda.backends.unversioned import cannot_move
 from memoranda.backends.wording import not_found
 
 C = TypeVar("C", bound=ChangeResult)
@@ -59,8 +60,8 @@ def move_folder(layers: Layers, place: Place, to: Place, *, overwrite: bool) -> 
     _, refusal = yield from write_modes(layers, [whole])
     if refusal is not None:
         return MoveResult(error=refusal.error)
-    if place.holds(to.path):
-        return MoveResult(error=f"Error: {place.shown} cannot be moved to {to.shown}, which lies inside it.")
+    if (impossible := cannot_move(place, to)) is not None:
+        return MoveResult(error=impossible)
     try:
         files = yield from files_below(layers.inner, place)
     except ListingError as error:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from memoranda.backends.base import Backend
 from memoranda.backends.guard.planning import Plan
 from memoranda.backends.guard.telling import inside_guard
-from memoranda.backends.places import PlacedChange
+from memoranda.backends.places import Place, PlacedChange
 from memoranda.backends.protocol import (
     AppendFile,
     Base,
@@ -64,8 +64,7 @@ def _land_apart(inner: Backend, plans: Sequence[Plan]) -> Steps[Landed]:
     """Apply changes one after the other; the first that fails ends it."""
     results: list[ChangeResult] = []
     for plan in plans:
-        is_move = isinstance(plan.exact.change, MoveFile)
-        result = yield from _move_apart(inner, plan) if is_move else _land_one(inner, plan)
+        result = yield from _land_one(inner, plan)
         if result.error is not None:
             error = result.error
             if results:
@@ -83,10 +82,10 @@ def _move_apart(inner: Backend, plan: Plan) -> Steps[ChangeResult]:
     written = yield from inner.write_steps(target.place, after, target.state.base, False)
     if written.error is not None:
         return written
-    gone = yield from inner.delete_steps(source.place, source.state.base)
+    gone = yield from _delete(inner, source.place, source.state.base)
     if gone.error is not None:
         if target.state.content is None:
-            yield from inner.delete_steps(target.place, written.revision)
+            yield from _delete(inner, target.place, written.revision)
         else:
             yield from inner.write_steps(target.place, target.state.content, written.revision, False)
         return gone
@@ -95,15 +94,15 @@ def _move_apart(inner: Backend, plan: Plan) -> Steps[ChangeResult]:
 
 
 def _land_one(inner: Backend, plan: Plan) -> Steps[ChangeResult]:
-    place, main = plan.exact.place, plan.main
+    place = plan.exact.place
     change = plan.exact.change if _keeps_operations(inner, plan) else _whole(plan)
     match change:
         case EditFile(_, old, new, replace_all, base):
             return (yield from inner.edit_steps(place, old, new, replace_all, base))
         case AppendFile(_, text, base):
             return (yield from inner.append_steps(place, text, base))
-        case DeleteFile(_, base) if base is not None:
-            return (yield from inner.delete_steps(place, base))
+        case DeleteFile(_, base):
+            return (yield from _delete(inner, place, base))
         case WriteFile(_, content, base, _):
             if plan.asked.revision is not None and _keeps_operations(inner, plan):
                 # A revision is what it is, whatever the file holds meanwhile.
@@ -113,11 +112,18 @@ def _land_one(inner: Backend, plan: Plan) -> Steps[ChangeResult]:
                 return EditResult(path=written.path, occurrences=plan.occurrences, revision=written.revision)
             written.merged = written.merged or plan.merged
             return written
-        case _:
-            landed = yield from inner.commit_steps([PlacedChange(place, change)])
-            if landed.error is not None:
-                return DeleteResult(error=landed.error, conflict=bool(landed.conflicts))
-            return DeleteResult(path=main.place.shown, paths=(main.place.shown,), revision=0)
+        case MoveFile():
+            return (yield from _move_apart(inner, plan))
+
+
+def _delete(inner: Backend, place: Place, base: Base | None) -> Steps[DeleteResult]:
+    """Delete a file and nothing below it, which a deletion without a base would do."""
+    if base is not None:
+        return (yield from inner.delete_steps(place, base))
+    landed = yield from inner.commit_steps([PlacedChange(place, DeleteFile(place.shown))])
+    if landed.error is not None:
+        return DeleteResult(error=landed.error, conflict=bool(landed.conflicts))
+    return DeleteResult(path=place.shown, paths=(place.shown,), revision=0)
 
 
 def _land_together(inner: Backend, plans: Sequence[Plan]) -> Steps[Landed]:
