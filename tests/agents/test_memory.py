@@ -19,6 +19,9 @@ from memoranda.agents.middleware.memory import MemoryMiddleware
 from memoranda.agents.middleware.prompt import tokens_of
 from memoranda.backends import StoreBackend, by_assistant, by_org, by_user
 from memoranda.backends.base import Backend
+from memoranda.backends.composite import CompositeBackend
+from memoranda.backends.guarded import GuardedBackend
+from memoranda.backends.permissions import FilesystemPermission
 from memoranda.backends.places import Place
 from memoranda.backends.protocol import PERMISSION_DENIED, FileDownloadResponse, LsResult
 from memoranda.backends.runtime import last_seen
@@ -427,3 +430,35 @@ def test_every_call_reads_all_files_at_once(
     monkeypatch.setattr(MemoryStore, "batch", counted)
     agent.turn()
     assert batches == [10]
+
+
+class TestBehindAGuard:
+    def guarded(self, store: MemoryStore, *permissions: Any, hooks: Any = ()) -> GuardedBackend:
+        shared = StoreBackend(namespace=("team",), store=store)
+        own = StoreBackend(namespace=by_user, store=store)
+        return GuardedBackend(CompositeBackend(own, {"/team/": shared}), permissions, hooks)
+
+    def test_rules_hold_for_memory(self, store: MemoryStore) -> None:
+        store.write(("team",), "/plan.md", "the plan", author=Author("user:boss"))
+        store.write(("team",), "/.secret.md", "hush")
+        rules = [
+            FilesystemPermission(["read"], ["/team/.secret.md"], "deny"),
+            FilesystemPermission(["write"], ["/team/**"], "deny"),
+        ]
+        prompt = Agent(self.guarded(store, *rules), ["/team/", "/team//.secret.md"]).turn(user_id="ann")
+        assert '<memory_file path="/team/plan.md" revision="1" author="user:boss">\nthe plan\n' in prompt
+        assert '<memory_file path="/team/.secret.md">not shown: reading it is not permitted</memory_file>' in prompt
+        assert "hush" not in prompt
+
+    def test_hooks_do_not_hide_who_wrote_a_file(self, store: MemoryStore) -> None:
+        store.write(("ann",), "/a.md", "tea", author=Author("user:ann"))
+        agent = Agent(self.guarded(store, hooks=[lambda event: None]), ["/a.md"])
+        assert 'revision="1" author="user:ann"' in agent.turn(user_id="ann")
+
+    @pytest.mark.parametrize(("mode", "warned"), [("allow", 1), ("deny", 0), ("propose", 0), ("interrupt", 0)])
+    def test_only_what_an_agent_may_write_freely_is_warned_of(
+        self, store: MemoryStore, caplog: pytest.LogCaptureFixture, mode: Any, warned: int
+    ) -> None:
+        rule = FilesystemPermission(["write"], ["/team/**"], mode)
+        Agent(self.guarded(store, rule), ["/team/a.md", "/a.md"]).turn(user_id="ann")
+        assert len([record for record in caplog.records if "names no user" in record.getMessage()]) == warned

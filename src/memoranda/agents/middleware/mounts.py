@@ -9,9 +9,11 @@ from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
+from memoranda.agents.adopting import BackendOfRuntime
 from memoranda.backends import operations
 from memoranda.backends.base import Backend
-from memoranda.backends.places import place_of, placed
+from memoranda.backends.guarded import GuardedBackend
+from memoranda.backends.places import PlacedChange, place_of, placed
 from memoranda.backends.protocol import FILE_NOT_FOUND, FileDownloadResponse, WriteFile
 from memoranda.backends.runtime import current_runtime
 from memoranda.backends.scopes import Scope, ScopeError, by_assistant, by_org, by_user
@@ -66,18 +68,40 @@ class Spot(NamedTuple):
 
 
 def spots_of(backend: Backend, paths: Sequence[str]) -> list[Spot | None]:
-    """Where paths lead to; None where no `MemoryStore` lies behind one, or it cannot be told."""
+    """Where paths lead to; None where no `MemoryStore` lies behind one, or it cannot be told.
+
+    This is for what is kept of files that were read, and for warnings. Files themselves are reached through the
+    backend as it stands.
+    """
     if not paths:
         return []
     try:
-        # What a change would change says it, through routes and guards alike, without asking the store anything.
-        found = backend.store_changes([placed(WriteFile(path, "", base=0)) for path in paths])
+        return _spots(_within_guards(backend)[0], [placed(WriteFile(path, "", base=0)) for path in paths])
     except (MemorandaError, NotImplementedError):
         return [None] * len(paths)
-    if found is None or len(found[1]) != len(paths):  # several stores, perhaps
-        return [None] if len(paths) == 1 else [spot for path in paths for spot in spots_of(backend, [path])]
-    store, changes = found
-    return [Spot(store, change.namespace, change.key) if isinstance(change, Write) else None for change in changes]
+
+
+def _spots(backend: Backend, changes: Sequence[PlacedChange]) -> list[Spot | None]:
+    # What a change would change says it, through all routes, without a question to the store.
+    found = backend.store_changes(changes)
+    if found is None or len(found[1]) != len(changes):
+        if len(changes) == 1:
+            return [None]
+        return [spot for change in changes for spot in _spots(backend, [change])]  # several stores, perhaps
+    return [Spot(found[0], made.namespace, made.key) if isinstance(made, Write) else None for made in found[1]]
+
+
+def _within_guards(backend: Backend) -> tuple[Backend, list[GuardedBackend]]:
+    """A backend without the guards around it, and these guards."""
+    guards: list[GuardedBackend] = []
+    while True:
+        if isinstance(backend, BackendOfRuntime):
+            backend = backend.present()
+        elif isinstance(backend, GuardedBackend):
+            guards.append(backend)
+            backend = backend.guard.inner
+        else:
+            return backend, guards
 
 
 _authors: Kept[str] = Kept(10_000)
@@ -133,7 +157,10 @@ class Mounts:
         """Warn once where what one user makes an agent write is in the prompts of others."""
         if _warned.get(spot.store, spot.namespace) or not _is_shared(spot.namespace):
             return
-        if self._backend.is_read_only(place_of(path)):
+        backend, guards = _within_guards(self._backend)
+        if backend.is_read_only(place_of(path)) or any(
+            guard.guard.mode("write", [path]) != "allow" for guard in guards
+        ):
             return
         _warned.put(spot.store, spot.namespace, True)
         logger.warning(
