@@ -16,7 +16,7 @@ from langgraph.types import Command
 from pydantic import BaseModel, Field
 
 from memoranda.agents.errors import InvalidSubagentError
-from memoranda.backends.runtime import current_tool_call
+from memoranda.backends.runtime import ToolCall, current_tool_call, inside_tool_call
 from memoranda.backends.steps import Steps, aperform, ask, perform
 from memoranda.backends.tree import changed_files
 
@@ -49,6 +49,8 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
 
     Args:
         subagents: The agents: `Subagent`s, or dictionaries with `name`, `description` and `runnable`.
+        hooks: The hooks of the agent's guard. If one with `is_untrusted` says that something untrusted led to a task,
+            what the subagent changes counts as of untrusted origin as well.
         private_keys: State keys that neither go down nor come back, beside those of our own middleware.
         description: What the model is told of the tool, with `{subagents}` where their list belongs.
     """
@@ -57,6 +59,7 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
         self,
         subagents: Sequence[Subagent | Mapping[str, Any]],
         *,
+        hooks: Sequence[Any] = (),
         private_keys: frozenset[str] = frozenset(),
         description: str | None = None,
     ) -> None:
@@ -64,6 +67,7 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
         self.subagents = {each.name: each for each in map(_subagent, subagents)}
         if not self.subagents:
             raise InvalidSubagentError("There is no subagent.", "Give at least one.")
+        self._judges = [hook for hook in hooks if hasattr(hook, "is_untrusted")]
         self._apart = _KEPT_APART | private_keys
         listed = "\n".join(f"- {each.name}: {each.description}" for each in self.subagents.values())
         self.tools = [self._task_tool((description or _DESCRIPTION).replace("{subagents}", listed))]
@@ -93,11 +97,19 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
             )
         state = _mapping(runtime.state)
         given = {key: value for key, value in state.items() if key not in self._apart}
-        hand_on_origin(state)
-        result = yield from ask(
-            subagent.runnable.invoke, {**given, "messages": [HumanMessage(description)]}, {"run_name": subagent.name}
-        )
+        call = current_tool_call() or ToolCall(runtime.tool_call_id)
+        call.untrusted = call.untrusted or self._is_untrusted(state, runtime.tool_call_id)
+        with inside_tool_call(call):
+            result = yield from ask(
+                subagent.runnable.invoke,
+                {**given, "messages": [HumanMessage(description)]},
+                {"run_name": subagent.name},
+            )
         return self._outcome(subagent, given, result, runtime.tool_call_id or "")
+
+    def _is_untrusted(self, state: Mapping[str, Any], tool_call_id: str | None) -> bool:
+        messages = state.get("messages") or ()
+        return any(judge.is_untrusted(messages, tool_call_id) for judge in self._judges)
 
     def _outcome(self, subagent: Subagent, given: dict[str, Any], result: Any, tool_call_id: str) -> Command[Any]:
         found = _mapping(result)
@@ -177,13 +189,6 @@ def _answer(subagent: Subagent, result: Mapping[str, Any]) -> str:
         if isinstance(message, AIMessage) and message.text.strip():
             return message.text.rstrip()
     return f"[{subagent.name} ended without saying anything.]"
-
-
-def hand_on_origin(state: Mapping[str, Any]) -> None:
-    """Let the subagent's changes count as of untrusted origin if that is what led to its task."""
-    call = current_tool_call()
-    if call is None or call.untrusted:
-        return
 
 
 def private_keys(*schemas: type[Any]) -> frozenset[str]:
