@@ -103,6 +103,7 @@ def create_deep_agent(
         schemas = [each.state_schema for each in others]
         return SubagentsMiddleware(
             built(subagents or (), stack, own_tools, middleware, state_schema),
+            hooks=tuple(hooks),
             private_keys=private_keys(*schemas, *(() if state_schema is None else (state_schema,))),
         )
 
