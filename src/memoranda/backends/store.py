@@ -181,7 +181,7 @@ class StoreBackend(Backend):
         return self.files().upload_steps(files)
 
     def commit_steps(self, changes: Sequence[PlacedChange]) -> Steps[FilesCommitResult]:
-        if self._refuses():
+        if self._refuses() and changes:
             return done(FilesCommitResult(error=refused_read_only(changes[0].place)))
         return self.files().commit_steps(changes)
 

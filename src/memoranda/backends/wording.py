@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from memoranda.backends.places import Place
+
+# A path in a sentence begins where no name goes on, and ends there too.
+_BEFORE = r"(?<![\w.~/:-])"
+_AFTER = r"(?![\w-]|\.\w)"
 
 SHOWN_CONFLICT = 8_000
 """How many characters of the current text an error about a conflict may carry."""
@@ -36,6 +42,20 @@ def exists_unread(place: Place) -> str:
 def refused_read_only(place: Place) -> str:
     """What is said of a change where a model may only read."""
     return (
-        f"Error: permission denied: {place.shown} belongs to the organisation and is read-only here. "
+        f"Error: permission denied: {place.shown} is shared and read-only for you. "
         "Write to another folder, or ask a person to change it."
     )
+
+
+def with_shown_paths(place: Place, text: str) -> str:
+    """A sentence about a place, with the path by which the agent knows it.
+
+    Example:
+        >>> with_shown_paths(Place("/a.md", "/memories/a.md"), "File '/a.md' not found; see /a.mdx")
+        "File '/memories/a.md' not found; see /a.mdx"
+    """
+    if place.path == place.shown:
+        return text
+    if place.path == "/":
+        return re.sub(_BEFORE + r"/(?=([\w.~-])?)", lambda found: place.shown + ("/" if found[1] else ""), text)
+    return re.sub(_BEFORE + re.escape(place.path) + _AFTER, lambda _: place.shown, text)

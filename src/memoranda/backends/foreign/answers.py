@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from memoranda.backends.places import Place
 from memoranda.backends.protocol import FileInfo, GlobResult, GrepMatch, GrepResult, LsResult, ReadResult
+from memoranda.backends.wording import with_shown_paths
 from memoranda.errors import InvalidPathError, InvalidValueError
 from memoranda.files.format import read_file_data
 from memoranda.files.path import canonical_path, folder_prefix
 
-# A path in a sentence begins where no name goes on, and ends there too.
-_BEFORE = r"(?<![\w.~/:-])"
-_AFTER = r"(?![\w-]|\.\w)"
-
 
 def shown_error(place: Place, text: object) -> str | None:
     """A foreign sentence about a place, with the path by which the agent knows it."""
-    if text is None:
-        return None
-    said = str(text)
-    if place.path == place.shown:
-        return said
-    if place.path == "/":
-        folder = place.shown
-        return re.sub(_BEFORE + r"/(?=([\w.~-])?)", lambda found: folder + ("/" if found[1] else ""), said)
-    return re.sub(_BEFORE + re.escape(place.path) + _AFTER, lambda _: place.shown, said)
+    return None if text is None else with_shown_paths(place, str(text))
 
 
 def shown_path(place: Place, path: object) -> str | None:
