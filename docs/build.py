@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import pkgutil
 import re
 import sys
 import textwrap
+from collections.abc import Collection
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import memoranda
+import memoranda.agents
+import memoranda.agents.middleware
+import memoranda.backends
+import memoranda.backends.hooks
+import memoranda.backends.protocol
 import memoranda.errors
+import memoranda.testing.scripted
 import memoranda.transfer
-import memoranda.transfer.errors as transfer_errors
-from memoranda.store.changes import ConflictError
-from memoranda.store.namespaces import InvalidNamespaceError
+from memoranda.backends.base import PAIRS, Backend
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 _SECTION = re.compile(r"^(Args|Returns|Raises|Example|Attributes):$")
@@ -52,6 +59,58 @@ _GROUPS = {
 }
 
 
+_BACKENDS = {
+    "Backends": [
+        "StateBackend",
+        "StoreBackend",
+        "FilesystemBackend",
+        "CompositeBackend",
+        "GuardedBackend",
+        "StagedBackend",
+        "BackendOfRuntime",
+        "as_backend",
+        "Backend",
+    ],
+    "Whose files": ["by_user", "by_assistant", "by_org", "Scope"],
+    "Rules and approval": ["FilesystemPermission", "approved", "SEEN"],
+}
+_HOOKS = {
+    "What a hook is told and answers": [
+        "WriteEvent",
+        "Allow",
+        "Refuse",
+        "Replace",
+        "Hold",
+        "WrittenEvent",
+        "Decision",
+        "Hook",
+        "Observer",
+    ],
+    "Ready hooks": ["secrets", "size_limit", "write_rate", "quarantine", "on_written"],
+}
+_CHANGES = ["WriteFile", "EditFile", "AppendFile", "DeleteFile", "MoveFile", "ApprovalRequest"]
+_TYPES = {
+    "Decision": "`Allow`, `Refuse`, `Replace` or `Hold`.",
+    "Hook": "A function of a `WriteEvent` that gives a `Decision`, or None to allow; it may be a coroutine function.",
+    "SEEN": "As a base: the state in which this thread last saw the file; a file that it never saw must not exist yet.",
+    "by_user": "The `Scope` of the user's own memory: `(user_id,)`.",
+    "by_assistant": "The `Scope` of what all users of one agent share: `(assistant_id,)`.",
+    "by_org": "The `Scope` of what an organisation shares: `(org_id,)`; read-only for a model unless "
+    "`by_org(read_only=False)`.",
+}
+"""What is said of names that have no docstring of their own at run time."""
+
+_AGENTS = {"Building an agent": ["create_deep_agent"], "Looking at its memory": ["memory_summary", "amemory_summary"]}
+_TESTING = ["ScriptedChatModel", "say", "call", "calls"]
+
+
+_WITH_METHODS = ("MemoryStore", "Backend", "StagedBackend", "StoreBackend", "Scope")
+
+
+class Incomplete(Exception):  # noqa: N818 - nobody catches it
+    """A public name has no place on its page."""
+
+
 def main() -> int:
     """Write or check the pages; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -65,7 +124,12 @@ def main() -> int:
 
 def pages() -> dict[str, str]:
     """The pages that come from docstrings, by name."""
-    return {"python.md": python_page(), "errors.md": errors_page()}
+    return {
+        "python.md": python_page(),
+        "backends.md": backends_page(),
+        "agents.md": agents_page(),
+        "errors.md": errors_page(),
+    }
 
 
 def python_page() -> str:
@@ -73,14 +137,10 @@ def python_page() -> str:
     parts = [
         "# Python reference",
         "Everything here is imported from `memoranda`. Each method of `MemoryStore` that touches the database has an "
-        "async twin with an `a` in front, made from the same definition.",
+        "async twin with an `a` in front, made from the same definition. What stands behind an agent's paths is on "
+        "[backends](backends.md), agents and their middleware on [agents](agents.md).",
     ]
-    for group, names in _GROUPS.items():
-        parts.append(f"## {group}")
-        for name in names:
-            parts += _described(name, getattr(memoranda, name))
-            if name == "MemoryStore":
-                parts += _methods(memoranda.MemoryStore)
+    parts += _grouped(memoranda, _GROUPS, elsewhere=_AGENTS["Building an agent"])
     parts += ["## Moving in and out", "Imported from `memoranda.transfer`; see [the guide](../guides/moving.md)."]
     for name in memoranda.transfer.__all__:
         if not name.endswith("Error") and name not in ("Progress", "SourceKind"):
@@ -89,24 +149,111 @@ def python_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def backends_page() -> str:
+    """Everything that `memoranda.backends` and `memoranda.backends.hooks` export."""
+    parts = [
+        "# Backends and hooks",
+        "Imported from `memoranda.backends`. See [the guide to backends](../guides/backends.md) and "
+        "[the guide to the guard](../guides/guard.md); what can be raised where a backend is set up is in "
+        "[errors](errors.md).",
+    ]
+    hooks = set(memoranda.backends.hooks.__all__)
+    parts += _grouped(memoranda.backends, _BACKENDS, elsewhere=hooks | {*_CHANGES})
+    parts += ["# Hooks", "Imported from `memoranda.backends.hooks`; those of the first group from either place."]
+    parts += _grouped(memoranda.backends.hooks, _HOOKS)
+    protocol = memoranda.backends.protocol
+    parts += ["# Changes and results", "Imported from `memoranda.backends.protocol`."]
+    parts += ["## Changes", "What `Backend.commit` takes, and what a person is asked about."]
+    for name in _CHANGES:
+        parts += _described(name, getattr(protocol, name))
+    parts += ["## Results", "Every operation answers with one of these; `error` is None where it succeeded."]
+    for name, value in vars(protocol).items():
+        if inspect.isclass(value) and _defined_in(value, protocol) and name not in {*_CHANGES, "Result"}:
+            parts += _described(name, value)
+    return "\n\n".join(parts) + "\n"
+
+
+def agents_page() -> str:
+    """Everything that `memoranda.agents` and its middleware export, and the scripted model."""
+    middleware, scripted = memoranda.agents.middleware, memoranda.testing.scripted
+    parts = [
+        "# Agents",
+        "Imported from `memoranda.agents`, which needs the extra `agents` (`pip install 'memoranda[agents]'`); "
+        "`create_deep_agent` also from `memoranda`. See [the guide](../guides/agents.md).",
+    ]
+    first = {name for names in _AGENTS.values() for name in names} | {*middleware.__all__}
+    rest = [name for name in memoranda.agents.__all__ if name not in first]
+    parts += _grouped(memoranda.agents, {**_AGENTS, "Parts": rest}, elsewhere=first)
+    parts += ["# Middleware", "Imported from `memoranda.agents.middleware`; each works alone with any `create_agent`."]
+    for name in middleware.__all__:
+        parts += _described(name, getattr(middleware, name))
+    parts += ["# Testing", "Imported from `memoranda.testing.scripted`: agents in tests, without a key or a network."]
+    for name in _TESTING:
+        parts += _described(name, getattr(scripted, name))
+    return "\n\n".join(parts) + "\n"
+
+
 def errors_page() -> str:
-    """Every error class, under the one it derives from."""
-    classes = [value for value in vars(memoranda.errors).values() if inspect.isclass(value)]
-    classes += [ConflictError, InvalidNamespaceError]
-    classes += [value for value in vars(transfer_errors).values() if _defined_in(value, transfer_errors)]
+    """Every error that a caller can meet, with where it is imported from."""
     rows = [
-        f"| `{error.__name__}` | {', '.join(f'`{base.__name__}`' for base in error.__bases__)} | {_summary(error)} |"
-        for error in classes
+        f"| `{error.__name__}` | `{_home_of(error)}` | {', '.join(f'`{base.__name__}`' for base in error.__bases__)} "
+        f"| {_summary(error)} |"
+        for error in _errors()
     ]
     parts = [
         "# Errors",
         "Every error raised on purpose derives from `MemorandaError` and carries two sentences: `cause`, what is "
-        "wrong, and `remedy`, what to do about it. `str(error)` is both. They live in `memoranda.errors`, those of "
-        "moving in and out in `memoranda.transfer`; `ConflictError` is exported from `memoranda`. Most are a standard "
-        "class too, so that `except ValueError` or `except LookupError` works as expected.",
-        "\n".join(["| error | is also | means |", "|---|---|---|", *rows]),
+        "wrong, and `remedy`, what to do about it. `str(error)` is both. Most are a standard class too, so that "
+        "`except ValueError` or `except LookupError` works as expected. Backends raise only where they are set up; "
+        "what goes wrong with a file stands in the result's `error`.",
+        "\n".join(["| error | import from | is also | means |", "|---|---|---|---|", *rows]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+_ANSWERED = ("ForeignFailureError", "BrokenSkillError")
+"""Errors that become part of an answer; no caller meets them."""
+
+_PUBLIC = ("memoranda", "memoranda.backends", "memoranda.agents", "memoranda.transfer")
+
+
+def _errors() -> list[type[Exception]]:
+    """All subclasses of `MemorandaError`, by the room they belong to; the command line prints its own."""
+    for found in pkgutil.walk_packages(memoranda.__path__, "memoranda."):
+        if not found.name.startswith("memoranda.cli") and not found.name.endswith("__main__"):
+            import_module(found.name)
+
+    def below(error: type[Exception]) -> list[type[Exception]]:
+        return [error, *(each for child in error.__subclasses__() for each in below(child))]
+
+    errors = dict.fromkeys(each for each in below(memoranda.MemorandaError) if each.__name__ not in _ANSWERED)
+    rooms = ["errors", "store", "transfer", "backends", "agents"]
+    known = [each for each in errors if each.__module__.split(".")[1] in rooms and "." in each.__module__]
+    return sorted(known, key=lambda each: rooms.index(each.__module__.split(".")[1]))
+
+
+def _home_of(thing: Any) -> str:
+    for name in _PUBLIC:
+        if getattr(import_module(name), thing.__name__, None) is thing:
+            return name
+    return thing.__module__
+
+
+def _grouped(module: Any, groups: dict[str, list[str]], elsewhere: Collection[str] = ()) -> list[str]:
+    """Everything that a module exports, in groups; errors have a page of their own."""
+    placed = {name for names in groups.values() for name in names} | {*elsewhere, "__version__"}
+    missing = [name for name in module.__all__ if name not in placed and not name.endswith("Error")]
+    if missing:
+        raise Incomplete(f"{module.__name__} exports {', '.join(missing)}: put them into a group of docs/build.py.")
+    parts: list[str] = []
+    for group, names in groups.items():
+        parts.append(f"## {group}")
+        for name in names:
+            if name in _TYPES:
+                parts += [f"### `{name}`", _TYPES[name]]
+            else:
+                parts += _described(name, getattr(module, name))
+    return parts
 
 
 def _defined_in(value: object, module: object) -> bool:
@@ -121,13 +268,20 @@ def _same(path: Path, text: str, *, write: bool) -> bool:
     return False
 
 
-def _methods(store: type[Any]) -> list[str]:
+def _methods(kind: type[Any]) -> list[str]:
+    """The public methods that a class brings itself; of the base of backends the operations."""
     parts: list[str] = []
-    for name, method in vars(store).items():
-        twin = name.startswith("a") and name[1:] in vars(store)
-        if name.startswith("_") or twin or not (inspect.isfunction(method) or isinstance(method, classmethod)):
+    for name, method in vars(kind).items():
+        twin = name.startswith("a") and name[1:] in vars(kind)
+        if name.startswith("_") or twin or name.endswith("_steps"):
             continue
-        parts += _described(f"MemoryStore.{name}", getattr(store, name), level=4)
+        if not (inspect.isfunction(method) or isinstance(method, classmethod)):
+            continue
+        if issubclass(kind, Backend) and (name in vars(Backend)) != (kind is Backend):
+            continue
+        if kind is Backend and name not in PAIRS:
+            continue
+        parts += _described(f"{kind.__name__}.{name}", getattr(kind, name), level=4)
     return parts
 
 
@@ -140,12 +294,13 @@ def _described(name: str, thing: Any, level: int = 3) -> list[str]:
         signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", signature)
     except (TypeError, ValueError):
         signature = ""
-    short = re.sub(r"\((self|context: Context)(, /)?(, )?", "(", signature)
+    short = re.sub(r"\((self|context: Context|backend: Backend)(, /)?(, )?", "(", signature)
     if inspect.isclass(thing):
         short = short.partition(" -> ")[0]
     call = f"{name.rpartition('.')[2]}{short}"
     wrapped = textwrap.fill(call, 110, subsequent_indent="    ", break_long_words=False)
-    return [heading, f"```text\n{wrapped}\n```", *_markdown(thing)]
+    methods = _methods(thing) if name in _WITH_METHODS else []
+    return [heading, f"```text\n{wrapped}\n```", *_markdown(thing), *methods]
 
 
 def _summary(thing: Any) -> str:
