@@ -6,11 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from memoranda.agents.middleware.approval import ApprovalMiddleware as ApprovalMiddleware
     from memoranda.agents.middleware.files import FilesMiddleware as FilesMiddleware
     from memoranda.agents.middleware.memory import MemoryMiddleware as MemoryMiddleware
     from memoranda.agents.middleware.skills import SkillsMiddleware as SkillsMiddleware
 
 _EXPORTS = {
+    "approval": ["ApprovalMiddleware"],
     "files": ["FilesMiddleware"],
     "memory": ["MemoryMiddleware"],
     "skills": ["SkillsMiddleware"],
