@@ -100,7 +100,14 @@ _TYPES = {
 }
 """What is said of names that have no docstring of their own at run time."""
 
+_SIGNATURES = {"ScriptedChatModel": "(script: Sequence = (), profile: dict | None = None)", "Observer": ""}
+"""What is written where Python says too much."""
+
 _AGENTS = {"Building an agent": ["create_deep_agent"], "Looking at its memory": ["memory_summary", "amemory_summary"]}
+_ROOMS = {
+    "memoranda.agents.middleware.subagents": ["SubagentsMiddleware", "Subagent"],
+    "memoranda.agents.middleware.short_term": ["summarization", "trim_messages_before_model", "delete_old_messages"],
+}
 _TESTING = ["ScriptedChatModel", "say", "call", "calls"]
 
 
@@ -187,6 +194,11 @@ def agents_page() -> str:
     parts += ["# Middleware", "Imported from `memoranda.agents.middleware`; each works alone with any `create_agent`."]
     for name in middleware.__all__:
         parts += _described(name, getattr(middleware, name))
+    for module, names in _ROOMS.items():
+        kept = [name for name in names if name not in middleware.__all__]
+        parts += [f"## From `{module}`"] if kept else []
+        for name in kept:
+            parts += _described(name, getattr(import_module(module), name))
     parts += ["# Testing", "Imported from `memoranda.testing.scripted`: agents in tests, without a key or a network."]
     for name in _TESTING:
         parts += _described(name, getattr(scripted, name))
@@ -287,6 +299,7 @@ def _methods(kind: type[Any]) -> list[str]:
 
 def _described(name: str, thing: Any, level: int = 3) -> list[str]:
     heading = f"{'#' * level} `{name}`"
+    bound = "." in name  # what a method is bound to is not passed
     if inspect.isclass(thing) and issubclass(thing, dict):
         return [heading, *_markdown(thing)]
     try:
@@ -294,7 +307,10 @@ def _described(name: str, thing: Any, level: int = 3) -> list[str]:
         signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", signature)
     except (TypeError, ValueError):
         signature = ""
-    short = re.sub(r"\((self|context: Context|backend: Backend)(, /)?(, )?", "(", signature)
+    short = (
+        re.sub(r"\((self|context: Context|backend: \w*Backend)\b(, /)?(, )?", "(", signature) if bound else signature
+    )
+    short = _SIGNATURES.get(name, short)
     if inspect.isclass(thing):
         short = short.partition(" -> ")[0]
     call = f"{name.rpartition('.')[2]}{short}"
