@@ -175,7 +175,14 @@ async def _ado(step: Step) -> Any:
             answer = function(*args, **kwargs)
             return await answer if inspect.isawaitable(answer) else answer
         case Together(operations):
-            return await asyncio.gather(*(_aoutcome(operation) for operation in operations))
+            tasks = [asyncio.create_task(_aoutcome(operation)) for operation in operations]
+            try:
+                return await asyncio.gather(*tasks)
+            except BaseException:  # one pauses the run, or all are cancelled: nothing goes on behind anybody's back
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                raise
 
 
 async def _aoutcome(operation: Steps[Any]) -> Any:

@@ -9,6 +9,7 @@ from memoranda.backends.places import Place
 # A path in a sentence begins where no name goes on, and ends there too.
 _BEFORE = r"(?<![\w.~/:-])"
 _AFTER = r"(?![\w-]|\.\w)"
+_QUOTED = 40
 
 SHOWN_CONFLICT = 8_000
 """How many characters of the current text an error about a conflict may carry."""
@@ -56,6 +57,8 @@ def with_shown_paths(place: Place, text: str) -> str:
     """
     if place.path == place.shown:
         return text
+    # A key that is too long is quoted only in part.
+    text = text.replace(f"{place.path[:_QUOTED]!r}…", f"{place.shown[:_QUOTED]!r}…")
     if place.path == "/":
         return re.sub(_BEFORE + r"/(?=([\w.~-])?)", lambda found: place.shown + ("/" if found[1] else ""), text)
     return re.sub(_BEFORE + re.escape(place.path) + _AFTER, lambda _: place.shown, text)
