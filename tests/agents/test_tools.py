@@ -83,7 +83,7 @@ def test_a_file_through_its_life(tools: Tools) -> None:
     ],
 )
 def test_errors_are_answers(tools: Tools, name: str, arguments: dict[str, Any], said: str) -> None:
-    tools("write_file", file_path="/a.md", content="text")
+    tools("write_file", file_path="/a.md", content="tea")
     message = tools(name, **arguments)
     assert message.status == "error" and message.text.startswith(said), message.text
 

@@ -9,13 +9,22 @@ if TYPE_CHECKING:
     from memoranda.agents.middleware.approval import ApprovalMiddleware as ApprovalMiddleware
     from memoranda.agents.middleware.files import FilesMiddleware as FilesMiddleware
     from memoranda.agents.middleware.memory import MemoryMiddleware as MemoryMiddleware
+    from memoranda.agents.middleware.patching import PatchToolCallsMiddleware as PatchToolCallsMiddleware
+    from memoranda.agents.middleware.short_term import delete_old_messages as delete_old_messages
+    from memoranda.agents.middleware.short_term import summarization as summarization
+    from memoranda.agents.middleware.short_term import trim_messages_before_model as trim_messages_before_model
     from memoranda.agents.middleware.skills import SkillsMiddleware as SkillsMiddleware
+    from memoranda.agents.middleware.subagents import Subagent as Subagent
+    from memoranda.agents.middleware.subagents import SubagentsMiddleware as SubagentsMiddleware
 
 _EXPORTS = {
     "approval": ["ApprovalMiddleware"],
     "files": ["FilesMiddleware"],
     "memory": ["MemoryMiddleware"],
+    "patching": ["PatchToolCallsMiddleware"],
+    "short_term": ["delete_old_messages", "summarization", "trim_messages_before_model"],
     "skills": ["SkillsMiddleware"],
+    "subagents": ["Subagent", "SubagentsMiddleware"],
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 
