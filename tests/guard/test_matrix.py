@@ -181,8 +181,7 @@ def test_what_may_only_be_read_is_not_changed(world: World, is_async: bool) -> N
         for path in world.hidden:
             (answer,) = yield "download_files", ([path],), {}
             assert CANARY.encode() in (answer.content or b"")
-            for ask in [*changings(path), *folder_changings(path)]:
-                yield ask
+            yield from [*changings(path), *folder_changings(path)]
         yield "delete", ("/",), {}
 
     world.run(guard, scenario, is_async=is_async)

@@ -27,7 +27,7 @@ def fill(backend: Backend, files: dict[str, str], prefix: str = "") -> None:
 
 def state_world(store: Any, tmp_path: Path) -> World:
     files = {path: create_file_data(text) for path, text in EVERYTHING.items()}
-    world = World("state", StateBackend(), lambda: {}, inside_graph=dict(files))
+    world = World("state", StateBackend(), dict, inside_graph=dict(files))
     world.snapshot = lambda: {path: data["content"].encode() for path, data in (world.inside_graph or {}).items()}
     return world
 

@@ -113,7 +113,7 @@ def change(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode], *, a
         with unnoticed() as notes:
             landed = yield from land(layers.inner, plans, apart=apart)
         if landed.error is None:
-            if not any(one.merged for one in plans):  # what was merged in, the thread has not seen
+            if not any(map(_holds_unseen, plans)):
                 notes.keep()
             yield from tell(layers, _told(plans, landed))
             return Outcome(results=landed.results)
@@ -162,6 +162,14 @@ def _waiting(layers: Layers, checked: Sequence[Consulted], modes: Sequence[Mode]
     if waiting:
         return Outcome(waits_for_approval(waiting[0]), approvals=tuple(approval_of(one) for one in waiting))
     return None
+
+
+def _holds_unseen(one: Plan) -> bool:
+    """Whether what lands holds something of others that the thread has not seen."""
+    if one.merged:
+        return True
+    state = one.main.state
+    return one.main.operation in ("edit", "append") and state.seen not in (None, state.base)
 
 
 def _changed_meanwhile(layers: Layers, plans: Sequence[Plan]) -> Steps[bool]:

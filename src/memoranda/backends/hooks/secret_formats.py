@@ -38,8 +38,8 @@ def _format(name: str, mark: str, pattern: str, *samples: str) -> SecretFormat:
 
 
 # For prefixes that are short enough to occur inside other things.
-_START = r"(?<![A-Za-z0-9_+/=-])"
-_END = r"(?![A-Za-z0-9_+/=-])"
+_START = r"(?<![A-Za-z0-9])"
+_END = r"(?![A-Za-z0-9])"
 
 FORMATS: Final[tuple[SecretFormat, ...]] = (
     # --- clouds ---------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ FORMATS: Final[tuple[SecretFormat, ...]] = (
     _format(
         "AWS secret access key",
         "ecret",
-        r"(?i:aws|secret)[A-Za-z_. ]{0,30}(?i:key)[\"'`\s:=>]{1,12}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+        r"(?i:aws|secret)[A-Za-z_. ]{0,30}(?i:key)[\"'`\s:=>]{1,12}([A-Za-z0-9/+]{40})(?![A-Za-z0-9])",
         "je7MtGbClwBF/2Zp9Utk/h3yCo8nvbEXAMPLEKEY",
     ),
     _format(
