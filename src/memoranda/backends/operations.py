@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from memoranda.backends.places import Place, place_of, placed
+from memoranda.backends.places import Place, file_place_of, place_of, placed
 from memoranda.backends.protocol import (
     INVALID_PATH,
     Base,
@@ -30,7 +30,6 @@ from memoranda.backends.protocol import (
 )
 from memoranda.backends.steps import Steps, is_control_flow
 from memoranda.errors import InvalidPathError, MemorandaError
-from memoranda.files.path import file_path as file_path_of
 
 if TYPE_CHECKING:
     from memoranda.backends.base import Backend
@@ -64,7 +63,7 @@ def read(backend: Backend, file_path: str, offset: int = 0, limit: int = 2000) -
     Returns:
         The window as it stands, without line numbers, and where it goes on; a binary file whole.
     """
-    return (yield from _answered(ReadResult, lambda: backend.read_steps(_file(file_path), offset, limit)))
+    return (yield from _answered(ReadResult, lambda: backend.read_steps(file_place_of(file_path), offset, limit)))
 
 
 def grep(
@@ -117,7 +116,9 @@ def write(backend: Backend, file_path: str, content: str, *, base: Base | None =
     Returns:
         The path and the new state, or what stood in the way.
     """
-    return (yield from _answered(WriteResult, lambda: backend.write_steps(_file(file_path), content, base, True)))
+    return (
+        yield from _answered(WriteResult, lambda: backend.write_steps(file_place_of(file_path), content, base, True))
+    )
 
 
 def edit(
@@ -144,7 +145,7 @@ def edit(
     """
     return (
         yield from _answered(
-            EditResult, lambda: backend.edit_steps(_file(file_path), old_string, new_string, replace_all, base)
+            EditResult, lambda: backend.edit_steps(file_place_of(file_path), old_string, new_string, replace_all, base)
         )
     )
 
@@ -161,7 +162,7 @@ def append(backend: Backend, file_path: str, text: str, *, base: Base | None = N
     Returns:
         The path and the new state, or what stood in the way.
     """
-    return (yield from _answered(WriteResult, lambda: backend.append_steps(_file(file_path), text, base)))
+    return (yield from _answered(WriteResult, lambda: backend.append_steps(file_place_of(file_path), text, base)))
 
 
 def delete(backend: Backend, file_path: str, *, base: Base | None = None) -> Steps[DeleteResult]:
@@ -190,7 +191,11 @@ def move(backend: Backend, file_path: str, to: str, *, overwrite: bool = False) 
     Returns:
         The new paths, or what stood in the way.
     """
-    return (yield from _answered(MoveResult, lambda: backend.move_steps(_file(file_path), _file(to), overwrite)))
+    return (
+        yield from _answered(
+            MoveResult, lambda: backend.move_steps(file_place_of(file_path), file_place_of(to), overwrite)
+        )
+    )
 
 
 def upload_files(backend: Backend, files: Sequence[tuple[str, bytes]]) -> Steps[list[FileUploadResponse]]:
@@ -256,7 +261,7 @@ def history(backend: Backend, file_path: str, *, limit: int | None = None) -> St
     Returns:
         The revisions, or why this file has none.
     """
-    return (yield from _answered(HistoryResult, lambda: backend.history_steps(_file(file_path), limit)))
+    return (yield from _answered(HistoryResult, lambda: backend.history_steps(file_place_of(file_path), limit)))
 
 
 def diff(backend: Backend, file_path: str, older: int | None = None, newer: int | None = None) -> Steps[DiffResult]:
@@ -271,7 +276,7 @@ def diff(backend: Backend, file_path: str, older: int | None = None, newer: int 
     Returns:
         A unified diff.
     """
-    return (yield from _answered(DiffResult, lambda: backend.diff_steps(_file(file_path), older, newer)))
+    return (yield from _answered(DiffResult, lambda: backend.diff_steps(file_place_of(file_path), older, newer)))
 
 
 def blame(backend: Backend, file_path: str) -> Steps[BlameResult]:
@@ -284,7 +289,7 @@ def blame(backend: Backend, file_path: str) -> Steps[BlameResult]:
     Returns:
         The lines.
     """
-    return (yield from _answered(BlameResult, lambda: backend.blame_steps(_file(file_path))))
+    return (yield from _answered(BlameResult, lambda: backend.blame_steps(file_place_of(file_path))))
 
 
 def restore(backend: Backend, file_path: str, revision: int) -> Steps[WriteResult]:
@@ -298,7 +303,7 @@ def restore(backend: Backend, file_path: str, revision: int) -> Steps[WriteResul
     Returns:
         The path and the new state.
     """
-    return (yield from _answered(WriteResult, lambda: backend.restore_steps(_file(file_path), revision)))
+    return (yield from _answered(WriteResult, lambda: backend.restore_steps(file_place_of(file_path), revision)))
 
 
 def at(backend: Backend, file_path: str, when: int | datetime) -> Steps[ReadResult]:
@@ -312,7 +317,7 @@ def at(backend: Backend, file_path: str, when: int | datetime) -> Steps[ReadResu
     Returns:
         The whole file.
     """
-    return (yield from _answered(ReadResult, lambda: backend.at_steps(_file(file_path), when)))
+    return (yield from _answered(ReadResult, lambda: backend.at_steps(file_place_of(file_path), when)))
 
 
 def commit(backend: Backend, changes: Sequence[FileChange]) -> Steps[FilesCommitResult]:
@@ -330,15 +335,10 @@ def commit(backend: Backend, changes: Sequence[FileChange]) -> Steps[FilesCommit
     )
 
 
-def _file(path: str) -> Place:
-    canonical = file_path_of(path)
-    return Place(canonical, canonical)
-
-
 def _file_or_none(path: str) -> Place | None:
     try:
-        return _file(path)
-    except (InvalidPathError, TypeError, AttributeError):  # whatever a model may send as a path
+        return file_place_of(path)
+    except InvalidPathError:
         return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memoranda.backends.protocol import FileChange, MoveFile
+from memoranda.errors import InvalidPathError
 from memoranda.files.path import canonical_path, folder_prefix
 
 
@@ -46,10 +47,24 @@ def place_of(path: str) -> Place:
     """The place of a path as a caller gives it.
 
     Raises:
-        InvalidPathError: See `canonical_path`.
+        InvalidPathError: See `canonical_path`; also for what is no string, as a model may send.
     """
+    if not isinstance(path, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidPathError(f"{path!r} is no path.", "Give an absolute path such as /notes/today.md.")
     canonical = canonical_path(path)
     return Place(canonical, canonical)
+
+
+def file_place_of(path: str) -> Place:
+    """The place of a file as a caller gives it, which is not the root folder.
+
+    Raises:
+        InvalidPathError: See `place_of`.
+    """
+    place = place_of(path)
+    if place.path == "/":
+        raise InvalidPathError(f"The path {path!r} names the root folder, not a file.", "Name a file in it.")
+    return place
 
 
 class PlacedChange(NamedTuple):

@@ -135,7 +135,7 @@ def plan_append(files: Files, place: Place, text: str, base: Base | None) -> Pla
     held = "" if before is None else file_text(before)
     if held is None:
         cause = f"{place.shown} is no text file, so nothing can be appended to it."
-        return Plan(WriteResult(error=f"Error: {cause} Append to another file."))
+        return Plan(WriteResult(error=f"Error: {cause} Edit the document, or append to another file."))
     separator = "\n" if held and not held.endswith("\n") else ""
     after = _written(before, held + separator + text)
     revision = revision_of(after)
