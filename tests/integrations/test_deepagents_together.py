@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
@@ -11,7 +12,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from memoranda import Author, MemoryStore
-from memoranda.backends import StoreBackend
+from memoranda.backends import CompositeBackend, GuardedBackend, StateBackend, StoreBackend
 from memoranda.testing.scripted import call, say
 from tests.integrations.support import WAYS, agent, answers, keys_in, run, text_in
 
@@ -20,12 +21,25 @@ EDITS = 50
 NAMES = ("one", "two")
 
 
-def editor(name: str, store: MemoryStore) -> Any:
+def direct() -> Any:
+    return StoreBackend(namespace=ANN)
+
+
+def guarded() -> Any:
+    """Behind a hook every change is worked out, checked, and applied to exactly the state that was checked."""
+    routed = CompositeBackend(StateBackend(), {"/team/": StoreBackend(namespace=ANN)})
+    return GuardedBackend(routed, hooks=[lambda event: None])
+
+
+SHAPES = [(direct, "/list.md"), (guarded, "/team/list.md")]
+
+
+def editor(name: str, store: MemoryStore, backend: Any, path: str) -> Any:
     lines = [f"- {name} {number}: " for number in range(EDITS)]
     script: list[Any] = [
-        call("edit_file", file_path="/list.md", old_string=line + "open", new_string=line + "done") for line in lines
+        call("edit_file", file_path=path, old_string=line + "open", new_string=line + "done") for line in lines
     ]
-    return agent([*script, say("Done.")], backend=StoreBackend(namespace=ANN), store=store, name=name)
+    return agent([*script, say("Done.")], backend=backend, store=store, name=name)
 
 
 def prepare(store: MemoryStore) -> None:
@@ -46,26 +60,30 @@ def check(store: MemoryStore, states: list[dict[str, Any]], threads: list[str]) 
 
 
 @pytest.mark.parametrize("way", ["invoke", "stream"])
-def test_two_agents_in_threads(store: MemoryStore, way: str) -> None:
+@pytest.mark.parametrize(("shape", "path"), SHAPES)
+def test_two_agents_in_threads(store: MemoryStore, shape: Callable[[], Any], path: str, way: str) -> None:
     prepare(store)
     threads = [uuid4().hex for _ in NAMES]
     with ThreadPoolExecutor() as pool:
         work = [
-            pool.submit(run, editor(name, store), "Close all.", thread=thread, way=way)
+            pool.submit(run, editor(name, store, shape(), path), "Close all.", thread=thread, way=way)
             for name, thread in zip(NAMES, threads, strict=True)
         ]
         states = [each.result() for each in work]
     check(store, states, threads)
 
 
-def test_two_agents_in_tasks(store: MemoryStore) -> None:
+@pytest.mark.parametrize(("shape", "path"), SHAPES)
+def test_two_agents_in_tasks(store: MemoryStore, shape: Callable[[], Any], path: str) -> None:
     prepare(store)
     threads = [uuid4().hex for _ in NAMES]
 
     async def both() -> list[dict[str, Any]]:
         return await asyncio.gather(
             *(
-                editor(name, store).ainvoke({"messages": "Close all."}, {"configurable": {"thread_id": thread}})
+                editor(name, store, shape(), path).ainvoke(
+                    {"messages": "Close all."}, {"configurable": {"thread_id": thread}}
+                )
                 for name, thread in zip(NAMES, threads, strict=True)
             )
         )
