@@ -4,10 +4,12 @@ A map of the packages, from the ground up (imports point down only):
 
 - `memoranda.files`: paths, edits, merges, diffs, globs. Pure, no I/O.
 - `memoranda.store`: the versioned store, one LangGraph `BaseStore` on SQLite or PostgreSQL.
-- `memoranda.backends`: the files that an agent sees, in a store, on a disk or in a thread, and the guard around them.
+- `memoranda.backends`: the files that an agent sees, in a store, on a disk or in a thread, and the guard around them;
+  `backends.hooks` are checks of what is written, ready-made.
 - `memoranda.agents`: `create_deep_agent` and its middleware; needs the extra `agents`.
 - `memoranda.transfer`: import and export of folders, bundles and LangGraph stores.
 - `memoranda.testing`: the conformance suites, and a scripted chat model.
+- `memoranda.integrations`: what other packages want to hear; nothing here depends on it.
 - `memoranda.cli`: the command line.
 
 Everything public is named here and loaded when it is first used.
