@@ -60,7 +60,7 @@ def test_instances_and_factories(store: MemoryStore, backend: Any, runs: str) ->
 def test_a_store_backend_without_a_namespace() -> None:
     """`StoreBackend(runtime)` of older guides took the assistant's id, silently shared by all of its users.
 
-    A namespace has to be said, as Deep Agents asks for since 0.5 too: `by_assistant` is what that was.
+    A namespace has to be said, as Deep Agents 0.7 asks too: `by_assistant` is what that was.
     """
     with pytest.raises(TypeError, match="namespace"):
         StoreBackend(object())  # type: ignore[call-arg]

@@ -93,6 +93,6 @@ def test_a_function_consolidates_each_conversation_once(store: MemoryStore) -> N
     consolidate()
     assert tree(store) == {("ann",): {"/preferences.md": "- Lives in Lisbon.\n- Vegetarian.\n"}}
     store.edit(("ann",), "/preferences.md", "Lisbon", "Oslo")
-    with pytest.raises(ConflictError):
+    with pytest.raises(ConflictError, match="cursor"):
         consolidate()
     assert tree(store)[("ann",)]["/preferences.md"].count("Vegetarian") == 1
