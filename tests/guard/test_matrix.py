@@ -181,7 +181,9 @@ def test_what_may_only_be_read_is_not_changed(world: World, is_async: bool) -> N
         for path in world.hidden:
             (answer,) = yield "download_files", ([path],), {}
             assert CANARY.encode() in (answer.content or b"")
-            yield from [*changings(path), *folder_changings(path)]
+            for ask in [*changings(path), *folder_changings(path)]:
+                result = yield ask
+                assert result is not None, ask
         yield "delete", ("/",), {}
 
     world.run(guard, scenario, is_async=is_async)

@@ -216,10 +216,10 @@ def test_where_no_proposal_can_be_kept() -> None:
     inner = StoreBackend(namespace=("ann",), store=InMemoryStore())
     guard = GuardedBackend(inner, [P(["write"], ["/**"], "propose")])
     result = guard.write("/a.md", "x")
-    assert "no Memoranda store" in (result.error or "")
+    assert "not lie in one Memoranda store" in (result.error or "")
     assert text(inner, "/a.md") is None
     guard = GuardedBackend(inner, hooks=[lambda event: Hold("wait")])
-    assert "no Memoranda store" in (guard.write("/a.md", "x").error or "")
+    assert "not lie in one Memoranda store" in (guard.write("/a.md", "x").error or "")
 
 
 def test_the_stricter_of_two_waits_wins(inner: Any) -> None:

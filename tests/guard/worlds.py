@@ -111,7 +111,7 @@ def seeded_world(store: MemoryStore, tmp_path: Path) -> World:
 
 
 def staged_world(store: MemoryStore, tmp_path: Path) -> World:
-    from memoranda.backends import StagedBackend
+    from memoranda.backends.staged import StagedBackend
 
     inner = StoreBackend(namespace=("ann",), store=store)
     fill(inner, EVERYTHING)
@@ -207,6 +207,7 @@ WORLDS: dict[str, Callable[[Any, Path], World]] = {
     "nested": nested_world,
     "twins": twin_world,
     "seeded": seeded_world,
+    "staged": staged_world,
     "filesystem": filesystem_world,
     "routed_filesystem": routed_filesystem_world,
     "overriding": overriding_world,

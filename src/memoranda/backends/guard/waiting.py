@@ -159,6 +159,6 @@ def nowhere_to_propose(plans: Sequence[Plan], reason: str) -> str:
     """What the model is told where proposals cannot be kept."""
     return (
         f"Error: the {_noun(plans[0])} of {plans[0].touches[0].place.shown} would have to wait for a reviewer "
-        f"({reason}), but these files are in no Memoranda store that keeps proposals, so nothing was changed. "
+        f"({reason}), but this does not lie in one Memoranda store that keeps proposals, so nothing was changed. "
         "Go on without it."
     )

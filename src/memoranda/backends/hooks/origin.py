@@ -70,9 +70,9 @@ class Quarantine:
                 return True
         # A result that was cut out of the context since has been read all the same.
         answered = {str(_field(message, "tool_call_id")) for message in messages if _kind(message) == "tool"}
-        pending = _pending(messages, tool_call_id, answered)
+        settled = answered | _pending(messages, tool_call_id, answered)
         return any(
-            self._is_untrusted_call(name, arguments) for call, (name, arguments) in calls.items() if call not in pending
+            self._is_untrusted_call(name, arguments) for call, (name, arguments) in calls.items() if call not in settled
         )
 
     def _is_untrusted_result(self, message: Any, calls: Mapping[str, tuple[str, Mapping[str, Any]]]) -> bool:
@@ -80,11 +80,11 @@ class Quarantine:
         name = _field(message, "name") or (known[0] if known else None)
         if name is None:
             return True
-        if known is None:
-            return self._is_untrusted_tool(str(name)) or (
-                str(name) in ("read_file", "grep") and bool(self.untrusted_paths)
-            )
-        return self._is_untrusted_call(str(name), known[1])
+        if self._is_untrusted_tool(str(name)):
+            return True
+        if name == "grep":
+            return self._shows_untrusted(str(_field(message, "content") or ""))
+        return name == "read_file" and (known is None or self._is_untrusted_call("read_file", known[1]))
 
     def _is_untrusted_call(self, name: str, arguments: Mapping[str, Any]) -> bool:
         if self._is_untrusted_tool(name):
