@@ -91,3 +91,10 @@ def test_a_model_that_cannot_be_set_up(model: Any, kind: type[Exception], said: 
     with pytest.raises(kind) as caught:
         create_deep_agent(model)
     assert said in str(caught.value)
+
+
+def test_arguments_that_are_missing_or_wrong_are_told() -> None:
+    script = [calls(("read_file", {}), ("write_file", {"file_path": 1, "content": None}), ("nothing", {})), say("ok")]
+    result = create_deep_agent(ScriptedChatModel(script=script)).invoke({"messages": "Go."})
+    assert [message.status for message in tool_messages(result)] == ["error"] * 3
+    assert last_text(result) == "ok"

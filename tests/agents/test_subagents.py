@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
+from threading import Event
 from typing import Annotated, Any, NotRequired
 
 import pytest
-from langchain.agents import AgentState
+from langchain.agents import AgentState, create_agent
 from langchain.tools import ToolRuntime
-from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import StateGraph
@@ -18,6 +19,7 @@ from pydantic import BaseModel
 from memoranda import MemoryStore
 from memoranda.agents import create_deep_agent
 from memoranda.agents.errors import InvalidSubagentError
+from memoranda.agents.middleware import FilesMiddleware, Subagent, SubagentsMiddleware
 from memoranda.backends import StoreBackend, by_assistant
 from memoranda.backends.hooks import quarantine
 from memoranda.backends.permissions import FilesystemPermission
@@ -81,30 +83,23 @@ def test_files_in_the_state_go_down_and_come_back_joined() -> None:
 
 def test_parallel_whole_writes_lose_nothing(store: MemoryStore, files: StoreBackend) -> None:
     store.write(("team",), "/list.md", "1\n2\n3\n")
-    both_have_read = _Meeting(2)
+    two_has_read, one_has_written = Event(), Event()
 
-    def writing(content: str) -> Any:
-        return lambda _: (both_have_read(), call("write_file", file_path="/list.md", content=content))[1]
+    def after(event: Event, message: AIMessage) -> Any:
+        return lambda _: message if event.wait(10) else pytest.fail("the other subagent did not come so far")
+
+    def then(event: Event, message: AIMessage) -> Any:
+        return lambda _: (event.set(), message)[1]
 
     read = call("read_file", file_path="/list.md")
-    one = spec("one", read, writing("one\n2\n3\n"), say("ok"))
-    two = spec("two", read, writing("1\n2\nthree\n"), say("ok"))
+    write = call("write_file", file_path="/list.md", content="one\n2\n3\n")
+    one = spec("one", read, after(two_has_read, write), then(one_has_written, say("ok")))
+    write = call("write_file", file_path="/list.md", content="1\n2\nthree\n")
+    two = spec("two", read, then(two_has_read, call("ls")), after(one_has_written, write), say("ok"))
     model = ScriptedChatModel(script=[calls(task("one"), task("two")), say("done")])
     agent = create_deep_agent(model, backend=files, subagents=[one, two], checkpointer=InMemorySaver())
     agent.invoke({"messages": "Go."}, thread())
     assert text_of(store, ("team",), "/list.md") == "one\n2\nthree\n"
-
-
-class _Meeting:
-    """Lets nobody pass before so many have come."""
-
-    def __init__(self, count: int) -> None:
-        from threading import Barrier
-
-        self.barrier = Barrier(count, timeout=10)
-
-    def __call__(self) -> None:
-        self.barrier.wait()
 
 
 def test_what_the_parent_has_read_a_subagent_has_not(store: MemoryStore, files: StoreBackend) -> None:
@@ -151,13 +146,14 @@ def test_state_goes_down_and_up(files: StoreBackend) -> None:
     def note(runtime: ToolRuntime) -> Command[Any]:
         """Note the topic."""
         message = ToolMessage("noted", tool_call_id=runtime.tool_call_id)
-        return Command(update={"topic": runtime.state["topic"] + "!", "messages": [message]})
+        return Command(update={"topic": runtime.state["topic"] + "!", "counts": ["child"], "messages": [message]})
 
     worker = spec("worker", call("write_todos", todos=[{"content": "x", "status": "pending"}]), call("note"), say("ok"))
     model = ScriptedChatModel(script=[calls(task("worker")), say("done")])
     agent = create_deep_agent(model, [note], backend=files, subagents=[worker], state_schema=_Counted)
-    result = agent.invoke({"messages": "Go.", "topic": "tea"})
+    result = agent.invoke({"messages": "Go.", "topic": "tea", "counts": ["parent"]})
     assert result["topic"] == "tea!"
+    assert result["counts"] == ["parent", "child"]
     assert "todos" not in result
     assert [message.type for message in result["messages"]] == ["human", "ai", "tool", "ai"]
 
@@ -235,6 +231,7 @@ def test_tools_of_a_subagent_can_wait_for_a_person(files: StoreBackend, store: M
         ({"description": "x"}, "has no name"),
         ({"name": "x"}, "has no description"),
         ({"name": "x", "description": "x", "prompt": "x"}, "'prompt', which nobody reads"),
+        ({"name": "x", "description": "x", "mode": "fork"}, "the mode 'fork'"),
     ],
 )
 def test_wrong_specifications_are_told(wrong: dict[str, Any], said: str) -> None:
@@ -309,3 +306,39 @@ def test_subagents_that_pause_side_by_side(files: StoreBackend) -> None:
     assert len(answers) == 2
     told = tool_messages(agent.invoke(Command(resume=answers), here))
     assert sorted(message.text for message in told) == ["The answer: answer 0", "The answer: answer 1"]
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_a_change_of_a_subagent_waits_for_a_person(files: StoreBackend, store: MemoryStore, decision: str) -> None:
+    worker = spec("worker", call("write_file", file_path="/hr/a.md", content="x"), lambda m: m[-1].text)
+    model = ScriptedChatModel(script=[calls(task("worker")), lambda m: m[-1].text])
+    rules = [FilesystemPermission(["write"], ["/hr/**"], "interrupt")]
+    agent = create_deep_agent(
+        model, backend=files, subagents=[worker], permissions=rules, checkpointer=InMemorySaver(), name="boss"
+    )
+    here = thread()
+    (paused,) = agent.invoke({"messages": "Go."}, here)["__interrupt__"]
+    assert "/hr/a.md" in paused.value["action_requests"][0]["description"]
+    assert text_of(store, ("team",), "/hr/a.md") is None
+    agent.invoke(Command(resume={"decisions": [{"type": decision}]}), here)
+    assert text_of(store, ("team",), "/hr/a.md") == ("x" if decision == "approve" else None)
+    assert len(worker["model"].requests) == 2
+
+
+def test_a_compiled_agent_is_named_in_the_history(files: StoreBackend, store: MemoryStore) -> None:
+    inner = ScriptedChatModel(script=[call("write_file", file_path="/a.md", content="x"), say("ok")])
+    compiled = create_agent(inner, middleware=[FilesMiddleware(files)])
+    model = ScriptedChatModel(script=[calls(task("helper")), say("done")])
+    specs = [{"name": "helper", "description": "Helps.", "runnable": compiled}]
+    create_deep_agent(model, backend=files, subagents=specs, name="boss").invoke({"messages": "Go."})
+    (revision,) = store.history(("team",), "/a.md")
+    assert revision.author.actor == "agent:helper"
+
+
+def test_subagents_in_a_plain_agent(files: StoreBackend) -> None:
+    helper = create_agent(ScriptedChatModel(script=[say("42")]))
+    delegating = SubagentsMiddleware([Subagent("helper", "Helps.", helper)])
+    model = ScriptedChatModel(script=[calls(task("helper")), lambda m: m[-1].text])
+    assert last_text(create_agent(model, middleware=[delegating]).invoke({"messages": "Go."})) == "42"
+    with pytest.raises(InvalidSubagentError, match="no runnable"):
+        SubagentsMiddleware([{"name": "x", "description": "x"}])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
@@ -14,13 +14,10 @@ from langgraph.store.base import BaseStore
 
 from memoranda.agents.adopting import BackendLike, adopted
 from memoranda.agents.compiling import Checkpoints, DeepAgent, compiled
-from memoranda.agents.middleware.subagents import SubagentsMiddleware, private_keys
+from memoranda.agents.middleware.subagents import SubagentsMiddleware
 from memoranda.agents.models import chat_model
 from memoranda.agents.stack import Fence, Stack
-from memoranda.agents.subagents import built
-
-ASSISTANT_KEY: Final = "memoranda_assistant"
-"""Where a run's metadata names the agent whose memory `by_assistant` is; subagents keep it, whatever their names."""
+from memoranda.agents.subagents import ASSISTANT_KEY, built
 
 Tool: TypeAlias = "BaseTool | Callable[..., Any] | dict[str, Any]"
 
@@ -104,7 +101,7 @@ def create_deep_agent(
         return SubagentsMiddleware(
             built(subagents or (), stack, own_tools, middleware, state_schema),
             hooks=tuple(hooks),
-            private_keys=private_keys(*schemas, *(() if state_schema is None else (state_schema,))),
+            schemas=schemas if state_schema is None else [*schemas, state_schema],
         )
 
     return compiled(
@@ -120,4 +117,4 @@ def create_deep_agent(
         debug=debug,
         name=name,
         cache=cache,
-    ).with_config({"metadata": {} if name is None else {ASSISTANT_KEY: name}})
+    ).with_config({"recursion_limit": 9_999, "metadata": {} if name is None else {ASSISTANT_KEY: name}})

@@ -12,6 +12,9 @@ from memoranda.agents.middleware.subagents import Subagent
 from memoranda.agents.models import chat_model
 from memoranda.agents.stack import AnyMiddleware, Stack
 
+ASSISTANT_KEY: Final = "memoranda_assistant"
+"""Where a run's metadata names the agent whose memory `by_assistant` is; subagents keep it, whatever their names."""
+
 GENERAL_PURPOSE: Final = "general-purpose"
 """The name of the subagent that is there by default."""
 
@@ -37,6 +40,7 @@ _KEYS = frozenset(
         "skills",
         "interrupt_on",
         "response_format",
+        "mode",
     ]
 )
 
@@ -64,7 +68,7 @@ def built(
     for spec in specs:
         _check(spec, {subagent.name for subagent in found})
         if "runnable" in spec:
-            found.append(Subagent(spec["name"], spec["description"], spec["runnable"]))
+            found.append(Subagent(spec["name"], spec["description"], _named(spec["runnable"], spec["name"])))
         else:
             found.append(_of_spec(spec, parent, tools, spec.get("middleware") or (), state_schema))
     if not any(subagent.name == GENERAL_PURPOSE for subagent in found):
@@ -103,6 +107,14 @@ def _of_spec(
     return Subagent(spec["name"], spec["description"], runnable)
 
 
+def _named(runnable: Any, name: str) -> Any:
+    """A compiled agent with a name for the history; one that has a name of its own has a memory of its own too."""
+    config: Any = getattr(runnable, "config", None) or {}
+    own = (config.get("metadata") or {}).get("lc_agent_name")
+    metadata: dict[str, Any] = {"lc_agent_name": name} if own is None else {ASSISTANT_KEY: own}
+    return runnable.with_config({"metadata": metadata})
+
+
 def _check(spec: Mapping[str, Any], names: set[str]) -> None:
     name = spec.get("name")
     if not isinstance(name, str) or not name:
@@ -113,6 +125,11 @@ def _check(spec: Mapping[str, Any], names: set[str]) -> None:
         )
     if name in names:
         raise InvalidSubagentError(f"Two subagents are named {name!r}.", "Give each a name of its own.")
+    if spec.get("mode", "isolated") != "isolated":
+        raise InvalidSubagentError(
+            f"The subagent {name!r} has the mode {spec['mode']!r}.",
+            'Leave it out: every subagent is "isolated" and gets what it has to know in the description of its task.',
+        )
     unknown = sorted(spec.keys() - _KEYS) if "runnable" not in spec else []
     if unknown:
         raise InvalidSubagentError(

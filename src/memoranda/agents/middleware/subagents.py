@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, cast, get_args, get_origin, get_type_hints
 
@@ -51,7 +52,8 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
         subagents: The agents: `Subagent`s, or dictionaries with `name`, `description` and `runnable`.
         hooks: The hooks of the agent's guard. If one with `is_untrusted` says that something untrusted led to a task,
             what the subagent changes counts as of untrusted origin as well.
-        private_keys: State keys that neither go down nor come back, beside those of our own middleware.
+        schemas: The forms of the agent's state, those of its middleware included. Keys that are private in them stay
+            apart, and of lists that add up only what the subagent added comes back.
         description: What the model is told of the tool, with `{subagents}` where their list belongs.
     """
 
@@ -60,7 +62,7 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
         subagents: Sequence[Subagent | Mapping[str, Any]],
         *,
         hooks: Sequence[Any] = (),
-        private_keys: frozenset[str] = frozenset(),
+        schemas: Sequence[type[Any]] = (),
         description: str | None = None,
     ) -> None:
         super().__init__()
@@ -68,7 +70,9 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
         if not self.subagents:
             raise InvalidSubagentError("There is no subagent.", "Give at least one.")
         self._judges = [hook for hook in hooks if hasattr(hook, "is_untrusted")]
-        self._apart = _KEPT_APART | private_keys
+        forms = _forms(schemas)
+        self._apart = _KEPT_APART | {key for key, form in forms.items() if _marks(form, PrivateStateAttr)}
+        self._adding = {key for key, form in forms.items() if _marks(form, operator.add)}
         listed = "\n".join(f"- {each.name}: {each.description}" for each in self.subagents.values())
         self.tools = [self._task_tool((description or _DESCRIPTION).replace("{subagents}", listed))]
 
@@ -114,7 +118,7 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
     def _outcome(self, subagent: Subagent, given: dict[str, Any], result: Any, tool_call_id: str) -> Command[Any]:
         found = _mapping(result)
         update = {
-            key: value
+            key: self._added(key, value, given.get(key))
             for key, value in found.items()
             if key not in self._apart and key != "files" and not _same(value, given.get(key, _MISSING))
         }
@@ -124,6 +128,13 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
         return Command(
             update={**update, "messages": [ToolMessage(_answer(subagent, found), tool_call_id=tool_call_id)]}
         )
+
+    def _added(self, key: str, value: Any, before: Any) -> Any:
+        """What of a value the parent's reducer has to be given."""
+        if key in self._adding and isinstance(value, list) and isinstance(before, list):
+            now, was = cast("list[Any]", value), cast("list[Any]", before)
+            return now[len(was) :] if now[: len(was)] == was else now
+        return value
 
 
 _MISSING = object()
@@ -191,17 +202,16 @@ def _answer(subagent: Subagent, result: Mapping[str, Any]) -> str:
     return f"[{subagent.name} ended without saying anything.]"
 
 
-def private_keys(*schemas: type[Any]) -> frozenset[str]:
-    """The keys of states that are marked as some middleware's own."""
-    found: set[str] = set()
+def _forms(schemas: Sequence[type[Any]]) -> dict[str, Any]:
+    """The keys of states with their annotations, the later schema before the earlier."""
+    found: dict[str, Any] = {}
     for schema in schemas:
-        for key, annotation in get_type_hints(schema, include_extras=True).items():
-            if _is_private(annotation):
-                found.add(key)
-    return frozenset(found)
+        found.update(get_type_hints(schema, include_extras=True))
+    return found
 
 
-def _is_private(annotation: Any) -> bool:
+def _marks(annotation: Any, mark: Any) -> bool:
+    """Whether an annotation carries a mark, at whatever depth."""
     if get_origin(annotation) is Annotated:
-        return any(mark == PrivateStateAttr for mark in get_args(annotation)[1:])
-    return any(_is_private(part) for part in get_args(annotation))
+        return any(each is mark or each == mark for each in get_args(annotation)[1:])
+    return any(_marks(part, mark) for part in get_args(annotation))
