@@ -109,8 +109,8 @@ def _of_spec(
 
 def _named(runnable: Any, name: str) -> Any:
     """A compiled agent with a name for the history; one that has a name of its own has a memory of its own too."""
-    config: Any = getattr(runnable, "config", None) or {}
-    own = (config.get("metadata") or {}).get("lc_agent_name")
+    config: dict[str, Any] = getattr(runnable, "config", None) or {}
+    own: Any = config.get("metadata", {}).get("lc_agent_name")
     metadata: dict[str, Any] = {"lc_agent_name": name} if own is None else {ASSISTANT_KEY: own}
     return runnable.with_config({"metadata": metadata})
 

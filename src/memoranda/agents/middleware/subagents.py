@@ -134,7 +134,7 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
         if key in self._adding and isinstance(value, list) and isinstance(before, list):
             now, was = cast("list[Any]", value), cast("list[Any]", before)
             return now[len(was) :] if now[: len(was)] == was else now
-        return value
+        return cast("Any", value)
 
 
 _MISSING = object()
