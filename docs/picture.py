@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
@@ -13,15 +14,15 @@ from memoranda import open_store
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent / "examples"))
 
-import preferences  # noqa: E402 - found through the line above
-from _shared import Kit  # noqa: E402
+# Found through the line above, which type checkers do not follow.
+preferences, shared = import_module("preferences"), import_module("_shared")
 
 
 def main() -> None:
     """Run the example, and save what it showed."""
     console = Console(record=True, width=96, highlight=False)
     with open_store("memory://") as store:
-        kit = Kit(store, console=console)
+        kit = shared.Kit(store, console=console)
         preferences.example(kit)
         block = re.search(r"<agent_memory>.*</agent_memory>", kit.prompts["tuesday"][0], re.DOTALL)
         assert block is not None

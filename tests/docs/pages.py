@@ -58,7 +58,8 @@ class Piece(NamedTuple):
 def pieces_of(text: str) -> Iterator[Piece]:
     """The pieces of a page, in order."""
     for match in _PIECE.finditer(text):
-        kind, group = (match["hidden"], "body") if match["hidden"] else ("python", "code")
+        kind: Kind = "checked" if match["hidden"] == "checked" else "scripted" if match["hidden"] else "python"
+        group = "code" if kind == "python" else "body"
         yield Piece(kind, "\n" * text[: match.start(group)].count("\n") + match[group])
 
 
