@@ -142,6 +142,11 @@ def test_every_example_is_tested() -> None:
     assert set(NAMES) <= tested
 
 
+def test_every_example_is_listed() -> None:
+    page = (FOLDER / "README.md").read_text("utf-8")
+    assert not [path.name for path in FOLDER.glob("[!_]*.py") if f"`{path.name}`" not in page]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_model_may_do_as_it_likes(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from deepagents.middleware.summarization import SummarizationMiddleware
 from langchain_core.tools import tool
 
 from memoranda import MemoryStore
-from memoranda.backends import StoreBackend
+from memoranda.backends import CompositeBackend, GuardedBackend, StateBackend, StoreBackend
 from memoranda.testing.scripted import ScriptedChatModel, call, say
 from tests.integrations.support import WAYS, agent, answers, keys_in, run, text_in
 
@@ -34,17 +36,30 @@ def test_long_results_are_kept_whole(store: MemoryStore, way: str) -> None:
     assert len(answer) < 5_000
 
 
+def direct() -> Any:
+    return StoreBackend(namespace=ANN)
+
+
+def routed() -> Any:
+    return CompositeBackend(StateBackend(), {"/archive/": StoreBackend(namespace=ANN)}, artifacts_root="/archive/")
+
+
+def guarded() -> Any:
+    return GuardedBackend(routed(), hooks=[lambda event: None])
+
+
 @pytest.mark.parametrize("way", WAYS)
-def test_old_messages_are_kept_whole(store: MemoryStore, way: str) -> None:
-    backend = StoreBackend(namespace=ANN)
+@pytest.mark.parametrize("shape", [direct, routed, guarded])
+def test_old_messages_are_kept_whole(store: MemoryStore, shape: Callable[[], Any], way: str) -> None:
+    backend = shape()
     summary = SummarizationMiddleware(
         model=ScriptedChatModel(script=["Ann spoke of tea."]),
-        backend=backend,  # type: ignore[arg-type] - recognised, see memoranda.integrations.deepagents
+        backend=backend,
         trigger=("messages", 4),
         keep=("messages", 2),
     )
     graph = agent([f"reply {number}" for number in range(5)], backend=backend, store=store, middleware=[summary])
-    thread = "offload-" + way + store.url
+    thread = uuid4().hex
     state: dict[str, Any] = {}
     for number in range(5):
         state = run(graph, f"question {number}", thread=thread, way=way)
