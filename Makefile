@@ -44,6 +44,7 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.store --quick
 	$(BIN)/python -m benchmarks.concurrency --quick
+	$(BIN)/python -m benchmarks.turn --quick
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

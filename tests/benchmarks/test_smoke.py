@@ -76,6 +76,13 @@ def test_traffic_fails_nowhere(engine: str, server: list[str], tmp_path: Path) -
     assert [target["value"] for target in found["targets"] if "fail" in target["what"]] == [0, 0]
 
 
+def test_turns_are_timed_beside_deep_agents(engine: str, server: list[str], tmp_path: Path) -> None:
+    found = run("benchmarks.turn", tmp_path, *server)["results"][engine]
+    for name in ("Memoranda", "Memoranda, guarded", "Deep Agents / Memoranda", "Deep Agents / InMemoryStore"):
+        assert {by_name[name]["count"] for by_name in found["turns"].values()} == {3}
+        assert set(found["overhead"]["later turn"][name]) == {"p50_ms", "p95_ms"}
+
+
 def test_interrupting_leaves_nothing_behind(tmp_path: Path) -> None:
     folder = tmp_path / "work"
     command = [sys.executable, "-m", "benchmarks.concurrency", "--engines", "sqlite", "--folder", str(folder)]

@@ -94,7 +94,7 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
         self.budget = budget
         chosen = instructions if instructions is not None else system_prompt
         self.instructions = _INSTRUCTIONS if chosen is None else chosen
-        self._logged: Found | None = None
+        self._last: tuple[Found, str] | None = None
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -111,16 +111,22 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
     def section_steps(self) -> Steps[str]:
         """What is added to the system prompt."""
         found = yield from self.skills_steps()
-        if found.problems and found != self._logged:
+        last = self._last
+        if last is not None and last[0] == found:
+            return last[1]
+        if found.problems:
             logger.warning("Some skills could not be loaded: %s", " ".join(found.problems[:_MAX_PROBLEMS]))
-        self._logged = found
+        section = self._section(found)
+        self._last = found, section
+        return section
+
+    def _section(self, found: Found) -> str:
         listed = skills_list(found, [path for path, _ in self.sources], self.budget)
-        if "{skills_list}" in self.instructions:
-            made = self.instructions.replace("{skills_locations}", _locations(self.sources))
-            return made.replace("{skills_load_warnings}", "").replace("{skills_list}", listed)
         locations = _locations(self.sources)
-        head = "\n".join(part for part in (self.instructions, locations) if part)
-        return f"{_OPEN}{head}\n{listed}{_CLOSE}" if head else f"{_OPEN}{listed}{_CLOSE}"
+        if "{skills_list}" in self.instructions:
+            made = self.instructions.replace("{skills_locations}", locations)
+            return made.replace("{skills_load_warnings}", "").replace("{skills_list}", listed)
+        return _OPEN + "\n".join(part for part in (self.instructions, locations, listed) if part) + _CLOSE
 
     def skills_steps(self) -> Steps[Found]:
         """The skills as they are now; a failure is among the problems."""
