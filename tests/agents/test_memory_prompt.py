@@ -7,7 +7,7 @@ import time
 import unicodedata
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import SystemMessage
 
@@ -26,6 +26,9 @@ from memoranda.agents.middleware.prompt import (
     weight_of,
 )
 from memoranda.files.format import read_window
+
+# How long an example takes says nothing where others use the machine too.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 NAMES = [tag.replace("_", "") for tag in TAGS]
 # As a reader without a grudge sees them; each stands for one letter of a tag or for nothing.
@@ -149,11 +152,13 @@ class TestEscaping:
     def test_other_text_stays_as_it_is(self, text: str) -> None:
         assert escape(text) == text
 
+    @UNHURRIED
     @given(contents)
     @example("<" * 50 + "agent_memory")
     def test_nothing_that_stands_for_a_tag_is_left(self, text: str) -> None:
         assert tags_in(escape(text)) == []
 
+    @UNHURRIED
     @given(contents)
     def test_a_second_time_changes_nothing(self, text: str) -> None:
         assert escape(escape(text)) == escape(text)
@@ -186,6 +191,7 @@ class TestLines:
         assert lines_of(b"caf\xe9 \x00 \xff") == [Line("caf\ufffd \ufffd \ufffd", 0)]
         assert lines_of("a\ud800b") == [Line("a?b", 0)]
 
+    @UNHURRIED
     @given(st.text(alphabet=st.sampled_from("a \n\r\x0b\x0c\x1c\x85\u2028é中<>"), max_size=60))
     def test_a_line_number_is_the_offset_that_reads_the_line(self, text: str) -> None:
         for line in lines_of(text):
@@ -201,10 +207,12 @@ class TestTokens:
         assert 450 <= tokens_of(russian) <= 1_000
         assert tokens_of("") == 0
 
+    @UNHURRIED
     @given(st.lists(st.text()))
     def test_weights_add_up(self, parts: list[str]) -> None:
         assert weight_of("".join(parts)) == sum(map(weight_of, parts))
 
+    @UNHURRIED
     @given(st.lists(st.integers(0, 1000)), st.integers(0, 3000))
     def test_shares_are_fair_and_never_more_than_there_is(self, needs: list[int], total: int) -> None:
         given_ = shares(needs, total)
@@ -234,6 +242,7 @@ files = st.builds(
 
 
 class TestBlock:
+    @UNHURRIED
     @given(st.lists(files, min_size=1, max_size=8), st.integers(1, 3_000))
     def test_no_content_leaves_it_and_the_budget_holds(self, some: list[MemoryFile], budget: int) -> None:
         block = memory_block(some, budget)
@@ -245,6 +254,7 @@ class TestBlock:
         block.encode()
         assert memory_block(some, budget) == block
 
+    @UNHURRIED
     @given(st.lists(files, min_size=1, max_size=8))
     def test_with_room_everything_is_there(self, some: list[MemoryFile]) -> None:
         block = memory_block(some, 10**6)
@@ -253,6 +263,7 @@ class TestBlock:
             assert file.head in block
             assert "\n".join(line.text for line in file.lines or ()) in block
 
+    @UNHURRIED
     @given(st.text(max_size=3_000), st.integers(1, 400))
     def test_what_is_left_out_is_pointed_to(self, text: str, budget: int) -> None:
         lines = lines_of(text)

@@ -22,7 +22,7 @@ from memoranda.backends.protocol import FileDownloadResponse, GlobResult
 from memoranda.backends.steps import Steps
 from memoranda.errors import InvalidPathError, InvalidValueError
 from memoranda.testing.scripted import ScriptedChatModel
-from tests.agents.test_memory_prompt import contents, tags_in
+from tests.agents.test_memory_prompt import UNHURRIED, contents, tags_in
 
 NS = ("team",)
 
@@ -116,6 +116,7 @@ class TestReading:
         assert len(found.description) == 1_024
         assert len(found.compatibility) == 500
 
+    @UNHURRIED
     @given(st.binary(max_size=200).map(lambda middle: b"---\n" + middle + b"\n---\n"))
     @example(b"---\n1: 2\nname: 12345\n---\n")
     def test_anything_is_a_skill_or_a_sentence(self, content: bytes) -> None:
@@ -179,6 +180,7 @@ class TestPrompt:
         )
         assert "<agent_skills>\nBe bold.\n- tea" in prompt_of(files, instructions="Be bold.")
 
+    @UNHURRIED
     @given(
         st.dictionaries(st.from_regex(r"[a-z]{1,12}", fullmatch=True), contents, min_size=1, max_size=20),
         st.lists(contents, max_size=30),
