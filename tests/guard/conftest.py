@@ -21,7 +21,7 @@ KINDS = [
 
 @pytest.fixture(params=KINDS)
 def world(request: pytest.FixtureRequest, tmp_path: Path, open_here: Any) -> World:
-    """The files of `support`, behind each kind of backend in turn."""
+    """The files of `support`, behind each kind of backend in turn; or behind those that a test names."""
     name, engine = request.param
     if name in WITHOUT_STORE:
         return WORLDS[name](None, tmp_path)
