@@ -31,7 +31,6 @@ REASONS = {
     "and store backends give the last changed first, as ours all do.",
     "test_grep_below_a_path": "Their `FilesystemBackend` searches the folder of a file instead of the file.",
     "test_grep_and_line_ends": "Their state and store backends leave the CR of a DOS line end in the line.",
-    "test_delete_a_folder": "The deletion itself works; listing the folder afterwards is the error above.",
     "test_uploaded_text_is_text": "Their `FilesystemBackend` reads a file whose name does not say that it is binary as "
     "text, and fails if it is not.",
     "test_a_bad_path_spoils_no_other": "Their state and store backends accept `..` as part of a key.",
@@ -39,9 +38,9 @@ REASONS = {
     "test_changes_never_raise": "As for reads.",
     "test_two_dots_in_a_name": "Their `FilesystemBackend` looks for `..` anywhere in the path.",
     "test_the_root_is_no_file": "Their state and store backends accept `/` as a key.",
-    "test_edits_at_once_lose_nothing": "Their backends read, change and write without comparing; what another wrote "
-    "in between is lost. Ours apply an edit to the text as it is, in one transaction, under a lock or behind a gate.",
-    "test_edits_in_threads_lose_nothing": "As above.",
+    "test_edits_at_once_lose_nothing": "As for edits in threads.",
+    "test_edits_in_threads_lose_nothing": "Their backends read, change and write without comparing; what another "
+    "wrote in between is lost, and the edit reports success.",
     "test_errors_name_the_path_that_was_asked_for": "Their composite puts the prefix back into results, not into error "
     "texts.",
     "test_ls_shows_a_route_once": "Their composite appends the routes to what the default backend lists.",
