@@ -122,8 +122,17 @@ def running_author() -> Author:
 # --- which state of a file a thread has seen ------------------------------------------------------------------
 
 _REMEMBERED = 100_000
-_process: OrderedDict[tuple[str, str], tuple[Base, float]] = OrderedDict()
+_process: OrderedDict[tuple[tuple[str, str], str], tuple[Base, float]] = OrderedDict()
 _lock = Lock()
+
+
+def _viewer() -> tuple[str, str] | None:
+    """Who sees: the thread and, inside it, the agent. What one subagent wrote another has not seen."""
+    thread = current_thread()
+    if thread is None:
+        return None
+    config = current_config() or {}
+    return thread, str(config.get("configurable", {}).get("checkpoint_ns") or "").rpartition("|")[0]
 
 
 def saw(file: str, base: Base | None, *, with_state: bool = False) -> None:
@@ -137,16 +146,20 @@ def saw(file: str, base: Base | None, *, with_state: bool = False) -> None:
         with_state: The file itself lies in the thread's state, so the note is kept there only: branches that run side
             by side have each their own view, and a thread that begins anew has a new one.
     """
-    thread = current_thread()
+    notes = _withheld.get()
+    if notes is not None:
+        notes.add(file, base or 0, with_state)
+        return
+    viewer = _viewer()
     call = current_tool_call()
     now = time.time()
     if call is not None:
         call.seen[file] = [base or 0, now]
-    if thread is None or with_state:
+    if viewer is None or with_state:
         return
     with _lock:
-        _process[thread, file] = (base or 0, now)
-        _process.move_to_end((thread, file))
+        _process[viewer, file] = (base or 0, now)
+        _process.move_to_end((viewer, file))
         if len(_process) > _REMEMBERED:
             _process.popitem(last=False)
 
@@ -158,15 +171,18 @@ def last_seen(file: str, *, with_state: bool = False) -> Base | None:
         file: What identifies the file.
         with_state: As in `saw`.
     """
-    thread = current_thread()
+    notes = _withheld.get()
+    if notes is not None and file in notes.seen:
+        return notes.seen[file][0]
+    viewer = _viewer()
     call = current_tool_call()
     known: list[tuple[float, Base]] = []
     if call is not None and file in call.seen:
         base, at = call.seen[file]
         known.append((at, base))
-    if thread is not None and not with_state:
+    if viewer is not None and not with_state:
         with _lock:
-            found = _process.get((thread, file))
+            found = _process.get((viewer, file))
         if found is not None:
             known.append((found[1], found[0]))
     return max(known, key=lambda pair: pair[0])[1] if known else None
@@ -174,10 +190,42 @@ def last_seen(file: str, *, with_state: bool = False) -> Base | None:
 
 def forget(file: str) -> None:
     """Take back the note of which state of a file this thread saw."""
-    thread = current_thread()
+    viewer = _viewer()
     call = current_tool_call()
     if call is not None:
         call.seen.pop(file, None)
-    if thread is not None:
+    if viewer is not None:
         with _lock:
-            _process.pop((thread, file), None)
+            _process.pop((viewer, file), None)
+
+
+class Notes:
+    """What was seen while nothing was to be noted, to be noted after all or not."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, tuple[Base, bool]] = {}
+        self.before: dict[str, Base | None] = {}
+
+    def add(self, file: str, base: Base, with_state: bool) -> None:
+        """Take down a file and its state, and the state in which the thread saw it before."""
+        if file not in self.before:
+            self.before[file] = last_seen(file, with_state=with_state)
+        self.seen[file] = (base, with_state)
+
+    def keep(self) -> None:
+        """Let the thread have seen it after all."""
+        for file, (base, with_state) in self.seen.items():
+            saw(file, base, with_state=with_state)
+
+
+_withheld: ContextVar[Notes | None] = ContextVar("memoranda_withheld_notes", default=None)
+
+
+@contextmanager
+def unnoticed() -> Generator[Notes]:
+    """Let nothing that happens inside the block count as seen by the thread, unless the notes are kept afterwards."""
+    token = _withheld.set(notes := Notes())
+    try:
+        yield notes
+    finally:
+        _withheld.reset(token)

@@ -131,7 +131,7 @@ class _Kind:
         if found is None:
             found = _field(getattr(runtime, "context", None), self.field)
         if found is None and self.field == "assistant_id":
-            found = agent_name()
+            found = _local_assistant()
         if found is None or str(found) == "":
             raise ScopeError(f"No {self.noun} is known to this run.", self.remedy)
         return str(found)
@@ -149,6 +149,12 @@ def _field(holder: Any, name: str) -> Any:
         except (TypeError, KeyError, AttributeError, IndexError, NotImplementedError):
             return None
     return found
+
+
+def _local_assistant() -> str | None:
+    """Without a server, the agent's own name; inside a subagent that of the agent whose run it is."""
+    metadata: Mapping[str, Any] = (current_config() or {}).get("metadata") or {}
+    return metadata.get("memoranda_assistant") or agent_name()
 
 
 def _identity(info: Any) -> Any:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from memoranda.backends.guard.consulting import Consulted, RefusedError, consulted
 from memoranda.backends.guard.landing import Landed, land
 from memoranda.backends.guard.layers import Layers
-from memoranda.backends.guard.looking import look, unnoticed
+from memoranda.backends.guard.looking import look
 from memoranda.backends.guard.planning import Asked, Plan, PlanError, is_tangled, paths_of, plan, untangled
 from memoranda.backends.guard.telling import Change, tell
 from memoranda.backends.guard.waiting import (
@@ -24,7 +24,7 @@ from memoranda.backends.guard.waiting import (
 from memoranda.backends.permissions import Mode, strictest
 from memoranda.backends.places import Place
 from memoranda.backends.protocol import ApprovalRequest, ChangeResult, MoveFile
-from memoranda.backends.runtime import in_graph
+from memoranda.backends.runtime import in_graph, unnoticed
 from memoranda.backends.steps import Steps, block
 from memoranda.backends.wording import refused_read_only
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-from memoranda.backends import runtime
 from memoranda.backends.base import Backend
 from memoranda.backends.places import Place
 from memoranda.backends.protocol import FILE_NOT_FOUND, IS_DIRECTORY, Base
-from memoranda.backends.runtime import ToolCall, current_thread, current_tool_call, inside_tool_call, last_seen
+from memoranda.backends.runtime import unnoticed
 from memoranda.backends.steps import Steps
 
 
@@ -52,72 +50,6 @@ def text_or_bytes(content: str | bytes) -> str | bytes:
         return content.decode("utf-8")
     except UnicodeDecodeError:
         return content
-
-
-class _Notes(dict[str, "list[Any]"]):
-    """Stands in for a thread's notes: what is noted meanwhile is kept apart from what was known before."""
-
-    def __init__(self, around: ToolCall | None) -> None:
-        super().__init__(around.seen if around is not None else ())
-        self.around = around
-        self.before: dict[str, Base | None] = {}
-        self.after: dict[str, Base] = {}
-        self.process: dict[str, tuple[Base, float] | None] = {}
-        self.with_state: set[str] = set()
-
-    def __setitem__(self, file: str, entry: list[Any]) -> None:
-        if file not in self.before:
-            with inside_tool_call(cast("ToolCall", self.around)):
-                self.before[file] = last_seen(file)
-            thread = current_thread()
-            self.process[file] = None if thread is None else _known[thread, file]
-        self.after[file] = entry[0]
-        super().__setitem__(file, entry)
-
-    def keep(self) -> None:
-        """Take note of what was seen after all."""
-        for file, base in self.after.items():
-            runtime.saw(file, base, with_state=file in self.with_state)
-
-    def undo(self) -> None:
-        """Put the notes of this process back to what they were."""
-        thread = current_thread()
-        for file, entry in self.process.items():
-            if thread is None or _known[thread, file] == entry:
-                self.with_state.add(file)  # it never went into the notes of the process
-            else:
-                _known[thread, file] = entry
-
-
-class _Known:
-    """The notes of this process. Reading and writing them is `runtime`'s own affair but for this one need."""
-
-    def __getitem__(self, key: tuple[str, str]) -> tuple[Base, float] | None:
-        with runtime._lock:  # pyright: ignore[reportPrivateUsage]
-            return runtime._process.get(key)  # pyright: ignore[reportPrivateUsage]
-
-    def __setitem__(self, key: tuple[str, str], entry: tuple[Base, float] | None) -> None:
-        with runtime._lock:  # pyright: ignore[reportPrivateUsage]
-            if entry is None:
-                runtime._process.pop(key, None)  # pyright: ignore[reportPrivateUsage]
-            else:
-                runtime._process[key] = entry  # pyright: ignore[reportPrivateUsage]
-
-
-_known = _Known()
-
-
-@contextmanager
-def unnoticed() -> Generator[_Notes]:
-    """Let nothing that happens inside count as seen by the thread, unless the notes are kept afterwards."""
-    around = current_tool_call()
-    notes = _Notes(around)
-    inside = ToolCall(around.id, notes, around.approvals, around.untrusted) if around else ToolCall(seen=notes)
-    try:
-        with inside_tool_call(inside):
-            yield notes
-    finally:
-        notes.undo()
 
 
 def look(inner: Backend, place: Place) -> Steps[State]:
