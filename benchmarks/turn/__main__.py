@@ -20,7 +20,7 @@ from benchmarks.turn.agents import MEMORY, Agent, bare, ours, ours_guarded, stoc
 from memoranda import open_store
 
 NAMESPACE = ("acme", "ann")
-OURS = "Memoranda"
+OURS, PEER = "Memoranda", "Deep Agents / InMemoryStore"
 LIMIT = 5.0
 """Milliseconds that memory and skills may add to a turn, at the median, on SQLite."""
 
@@ -73,6 +73,10 @@ def _measure(engine: str, options: Options, folder: Path, server: str | None, fo
         f"{kind} {by_name[plain.name]['p50_ms']:.2f}" for kind, by_name in whole.items() if plain.name in by_name
     )
     console.print(f"turns without memory, p50 in ms: {bare_turns}", style="dim")
+    if not options.no_peers:
+        first = overheads[turns.FIRST]
+        ratio = first[OURS]["p50_ms"] / first[PEER]["p50_ms"]
+        found.promise(f"{where}: {OURS} / {PEER}, {turns.FIRST}, p50", ratio, 1.0, "×")
     if engine == "sqlite":
         for kind, by_name in overheads.items():
             for name in (OURS, f"{OURS}, guarded"):
@@ -101,7 +105,7 @@ def _agents(engine: str, options: Options, folder: Path, server: str | None) -> 
         ]
         if not options.no_peers:
             agents.append(theirs(f"Deep Agents / {OURS}", store, NAMESPACE, expected))
-            agents.append(theirs("Deep Agents / InMemoryStore", memory, NAMESPACE, expected))
+            agents.append(theirs(PEER, memory, NAMESPACE, expected))
         yield agents
 
 

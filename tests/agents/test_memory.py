@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,19 +16,22 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from memoranda import Author, MemoryStore
+from memoranda.agents.middleware.files import FilesMiddleware
 from memoranda.agents.middleware.memory import MemoryMiddleware
 from memoranda.agents.middleware.prompt import tokens_of
+from memoranda.agents.middleware.skills import SkillsMiddleware
 from memoranda.backends import StoreBackend, by_assistant, by_org, by_user
 from memoranda.backends.base import Backend
 from memoranda.backends.composite import CompositeBackend
+from memoranda.backends.filesystem import FilesystemBackend
 from memoranda.backends.guarded import GuardedBackend
 from memoranda.backends.permissions import FilesystemPermission
 from memoranda.backends.places import Place
 from memoranda.backends.protocol import PERMISSION_DENIED, FileDownloadResponse, LsResult
-from memoranda.backends.runtime import last_seen
+from memoranda.backends.state import StateBackend
 from memoranda.backends.steps import Steps
 from memoranda.errors import InvalidPathError, InvalidValueError
-from memoranda.testing.scripted import ScriptedChatModel
+from memoranda.testing.scripted import ScriptedChatModel, call
 
 NS = ("ann",)
 
@@ -194,8 +198,6 @@ class TestFreshness:
     def test_it_is_fresh_at_every_model_call_of_a_turn(self, store: MemoryStore, files: StoreBackend) -> None:
         from langchain_core.tools import tool
 
-        from memoranda.testing.scripted import call
-
         @tool
         def note() -> str:
             """Note it."""
@@ -223,23 +225,38 @@ class TestFreshness:
         store.write(NS, "/a.md", "coffee")
         assert "coffee" in await agent.aturn()
 
-    def test_loading_counts_as_having_seen_the_file(self, store: MemoryStore, files: StoreBackend) -> None:
+    @pytest.mark.parametrize("changed_meanwhile", [False, True])
+    def test_loading_counts_as_having_seen_the_file(
+        self, store: MemoryStore, files: StoreBackend, changed_meanwhile: bool
+    ) -> None:
         store.write(NS, "/a.md", "tea")
-        seen: list[Any] = []
-        model = ScriptedChatModel(script=[lambda _: seen.append(_seen(store, "/a.md")) or "ok"])
-        agent = create_agent(model, middleware=[MemoryMiddleware(files, ["/a.md"])], checkpointer=InMemorySaver())
-        agent.invoke({"messages": "hi"}, {"configurable": {"thread_id": "seen"}})
-        assert seen == [1]
+
+        def rewrite(_: Any) -> Any:
+            if changed_meanwhile:
+                store.write(NS, "/a.md", "somebody else's words")
+            return call("write_file", file_path="/a.md", content="coffee")
+
+        model = ScriptedChatModel(script=[rewrite, "ok"])
+        agent = create_agent(
+            model,
+            middleware=[FilesMiddleware(files), MemoryMiddleware(files, ["/a.md"])],
+            checkpointer=InMemorySaver(),
+        )
+        thread: Any = {"configurable": {"thread_id": f"seen {changed_meanwhile}"}}
+        answer = agent.invoke({"messages": "hi"}, thread)["messages"][-2].text
+        item = store.get(NS, "/a.md")
+        assert item is not None
+        if changed_meanwhile:
+            assert answer.startswith("Error") and "somebody else's words" in answer
+            assert item.value["content"] == "somebody else's words"
+        else:
+            assert item.value["content"] == "coffee"
 
     def test_state_keeps_nothing_of_it(self, store: MemoryStore, files: StoreBackend) -> None:
         store.write(NS, "/a.md", "tea" * 1_000)
         agent = Agent(files, ["/a.md"])
         agent.turn()
         assert set(agent.graph.get_state({"configurable": {"thread_id": "t1"}}).values) == {"messages"}
-
-
-def _seen(store: MemoryStore, path: str) -> Any:
-    return last_seen(f"{store.url}|{store.context.tenant}|{'/'.join(NS)}|{path}")
 
 
 class TestAuthors:
@@ -462,3 +479,65 @@ class TestBehindAGuard:
         rule = FilesystemPermission(["write"], ["/team/**"], mode)
         Agent(self.guarded(store, rule), ["/team/a.md", "/a.md"]).turn(user_id="ann")
         assert len([record for record in caplog.records if "names no user" in record.getMessage()]) == warned
+
+
+class TestOtherBackends:
+    def test_files_in_the_state_of_the_thread(self) -> None:
+        backend = StateBackend()
+        model = ScriptedChatModel(script=[call("write_file", file_path="/a.md", content="oolong"), "ok"])
+        agent = create_agent(
+            model,
+            middleware=[FilesMiddleware(backend), MemoryMiddleware(backend, ["/a.md", "/m/"])],
+            checkpointer=InMemorySaver(),
+        )
+        thread: Any = {"configurable": {"thread_id": "t1"}}
+        agent.invoke({"messages": "hi"}, thread)
+        assert "oolong" not in model.prompts[0] and '<memory_file path="/a.md" revision="sha256:' in model.prompts[1]
+        agent.invoke({"messages": "hi"}, thread)
+        assert model.prompts[2] == model.prompts[1]
+        agent.invoke({"messages": "hi"}, {"configurable": {"thread_id": "t2"}})
+        assert "oolong" not in model.prompts[3]
+
+    async def test_a_folder_on_disk(self, tmp_path: Path) -> None:
+        agent = Agent(FilesystemBackend(root_dir=tmp_path), ["/a.md", "/m/"])
+        assert "not written yet" in await agent.aturn()
+        (tmp_path / "a.md").write_bytes(b"caf\xe9\n")
+        (tmp_path / "m").mkdir()
+        (tmp_path / "m" / "MEMORY.md").write_text("the index")
+        prompt = agent.turn()
+        assert "caf\ufffd" in prompt and "the index" in prompt
+        assert await agent.aturn() == prompt
+
+    def test_through_routes(self, store: MemoryStore) -> None:
+        team = StoreBackend(namespace=("team",), store=store)
+        backend = CompositeBackend(StoreBackend(namespace=by_user, store=store), {"/team/": team})
+        store.write(("team",), "/plan.md", "the plan", author=Author("user:boss"))
+        store.write(("ann",), "/plan.md", "Ann's plan", author=Author("user:ann"))
+        prompt = Agent(backend, ["/team/plan.md", "/plan.md", "/team/none.md"]).turn(user_id="ann")
+        assert '<memory_file path="/team/plan.md" revision="1" author="user:boss">\nthe plan\n' in prompt
+        assert '<memory_file path="/plan.md" revision="1" author="user:ann">\nAnn\'s plan\n' in prompt
+        assert '<memory_file path="/team/none.md">not written yet' in prompt
+
+    async def test_deep_agents_own_backend(self) -> None:
+        from deepagents.backends import StoreBackend as TheirStoreBackend
+
+        other = InMemoryStore()
+        backend = TheirStoreBackend(store=other, namespace=lambda _: NS)
+        backend.write("/a.md", "tea")
+        backend.write("/skills/tea/SKILL.md", "---\nname: tea\ndescription: Makes tea.\n---\n")
+        agent = Agent(backend, ["/a.md", "/b.md", "/skills/tea/"])
+        prompt = await agent.aturn()
+        assert ">\ntea\n</memory_file>" in prompt and '<memory_file path="/b.md">not written yet' in prompt
+        assert agent.turn() == prompt
+        model = ScriptedChatModel(script=["ok"])
+        create_agent(model, middleware=[SkillsMiddleware(backend, ["/skills/"])]).invoke({"messages": "hi"})
+        assert "- tea: Makes tea." in model.prompts[0]
+
+    def test_inside_deep_agents_own_agent(self, store: MemoryStore, files: StoreBackend) -> None:
+        from deepagents import create_deep_agent
+
+        store.write(NS, "/a.md", "oolong")
+        model = ScriptedChatModel(script=["ok"])
+        agent = create_deep_agent(model, middleware=[MemoryMiddleware(files, ["/a.md"])])
+        agent.invoke({"messages": "hi"})
+        assert "oolong" in model.prompts[0]

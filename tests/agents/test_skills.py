@@ -10,9 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain.agents import create_agent
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from memoranda import MemoryStore
+from memoranda.agents.middleware.files import FilesMiddleware
 from memoranda.agents.middleware.prompt import tokens_of
 from memoranda.agents.middleware.skill_files import Skill, read_skill
 from memoranda.agents.middleware.skills import Found, SkillsMiddleware, skills_list
@@ -21,7 +23,7 @@ from memoranda.backends.places import Place
 from memoranda.backends.protocol import FileDownloadResponse, GlobResult
 from memoranda.backends.steps import Steps
 from memoranda.errors import InvalidPathError, InvalidValueError
-from memoranda.testing.scripted import ScriptedChatModel
+from memoranda.testing.scripted import ScriptedChatModel, call
 from tests.agents.test_memory_prompt import UNHURRIED, contents, tags_in
 
 NS = ("team",)
@@ -310,3 +312,19 @@ class TestFailures:
         files.write("/skills/tea/SKILL.md", skill())
         assert "- tea: Makes tea." in prompt_of(files)
         assert prompt_of(files) == prompt_of(files)
+
+
+def test_listing_a_skill_is_not_having_read_it(store: MemoryStore, files: StoreBackend) -> None:
+    """A model that was told of a skill has not seen its file, so it may not overwrite it unseen."""
+    store.write(NS, "/skills/tea/SKILL.md", skill())
+    model = ScriptedChatModel(
+        script=[call("write_file", file_path="/skills/tea/SKILL.md", content=skill(description="Mine.")), "ok"]
+    )
+    agent = create_agent(
+        model,
+        middleware=[FilesMiddleware(files), SkillsMiddleware(files, ["/skills/"])],
+        checkpointer=InMemorySaver(),
+    )
+    thread: Any = {"configurable": {"thread_id": "told, not shown"}}
+    answer = agent.invoke({"messages": "hi"}, thread)["messages"][-2].text
+    assert answer.startswith("Error") and "Boil water first." in answer

@@ -9,9 +9,9 @@ from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-from memoranda.agents.adopting import BackendOfRuntime
 from memoranda.backends import operations
 from memoranda.backends.base import Backend
+from memoranda.backends.factories import BackendOfRuntime
 from memoranda.backends.guarded import GuardedBackend
 from memoranda.backends.places import PlacedChange, place_of, placed
 from memoranda.backends.protocol import FILE_NOT_FOUND, FileDownloadResponse, WriteFile

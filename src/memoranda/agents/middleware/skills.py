@@ -15,6 +15,7 @@ from memoranda.agents.middleware.skill_files import MAX_BYTES, Skill, read_skill
 from memoranda.backends import operations
 from memoranda.backends.base import Backend
 from memoranda.backends.protocol import FileInfo
+from memoranda.backends.runtime import unnoticed
 from memoranda.backends.steps import Steps, aperform, is_control_flow, perform, together
 from memoranda.errors import InvalidValueError
 from memoranda.files.path import canonical_path, folder_prefix, name_of, parent_of
@@ -171,7 +172,8 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
         missing = [index for index, skill in enumerate(found) if skill is None]
         if missing:
             paths = [entries[index]["path"] for index in missing]
-            answers = yield from operations.download_files(self.backend, paths)
+            with unnoticed():  # the model is told of the file, and has not seen it
+                answers = yield from operations.download_files(self.backend, paths)
             for index, answer in zip(missing, answers, strict=True):
                 entry, spot = entries[index], spots[index]
                 if answer.content is None:
