@@ -6,8 +6,6 @@ from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
 from functools import wraps
 from typing import Any, TypeVar, cast
-from uuid import uuid4
-from weakref import WeakKeyDictionary
 
 from langgraph.store.base import GetOp
 
@@ -36,20 +34,12 @@ from memoranda.errors import MemorandaError
 from memoranda.files.format import FileData, read_file_data
 from memoranda.store.changes import Namespace
 from memoranda.store.keys import checked_key
+from memoranda.store.namespaces import encode_namespace
 from memoranda.store.store import MemoryStore
 from memoranda.store.types import KeyEntry, StoredItem
 from memoranda.store.values import encode_value
 
 F = TypeVar("F", bound=Callable[..., Steps[Any]])
-
-_tokens: WeakKeyDictionary[MemoryStore, str] = WeakKeyDictionary()
-
-
-def identity_of(store: MemoryStore) -> str:
-    """What tells a store from others: its URL without the password, and for one in memory which one it is."""
-    if not store.url.startswith("memory:"):
-        return store.url
-    return _tokens.setdefault(store, f"memory:{uuid4().hex[:12]}")
 
 
 def told(kind: Callable[..., Result]) -> Callable[[F], F]:
@@ -81,7 +71,7 @@ class VersionedReading(Backend):
         self.namespace = namespace
 
     def scope_key(self) -> Hashable:
-        return (identity_of(self.store), self.store.context.tenant, self.namespace)
+        return (self.store.identity, self.store.context.tenant, self.namespace)
 
     # --- reading --------------------------------------------------------------------------------------------
 
@@ -149,7 +139,7 @@ class VersionedReading(Backend):
 
     def _file(self, place: Place) -> str:
         """What identifies a file in the notes of a thread."""
-        return f"{identity_of(self.store)}|{self.store.context.tenant}|{'/'.join(self.namespace)}|{place.path}"
+        return f"{self.store.identity}|{self.store.context.tenant}|{encode_namespace(self.namespace)}|{place.path}"
 
     def _saw(self, path: str, revision: Base | None) -> None:
         saw(self._file(Place(path, path)), revision)

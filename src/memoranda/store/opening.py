@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
+from uuid import uuid4
 
 from langgraph.store.base import IndexConfig, TTLConfig
 
 from memoranda.errors import InvalidValueError, SchemaError, SearchUnavailableError, StoreUrlError
-from memoranda.store.engines.base import Engine
+from memoranda.store.engines.base import Engine, SchemaState
 from memoranda.store.migrations import migrations, pending
 from memoranda.store.operations.context import Context, checked_tenant, checked_ttl
 from memoranda.store.store import MemoryStore
@@ -70,14 +72,11 @@ def open_store(
     context = _context(tenant, ttl)
     engine = open_engine(url, timeout=timeout)
     try:
-        if migrate:
-            engine.setup()
-        else:
-            _require_current(engine)
+        state = engine.setup() if migrate else _require_current(engine)
     except BaseException:
         engine.close()
         raise
-    return MemoryStore(engine, context, url=redacted(url), ttl=ttl)
+    return MemoryStore(engine, context, url=redacted(url), identity=_identity(url, engine, state), ttl=ttl)
 
 
 async def aopen_store(
@@ -184,10 +183,19 @@ def _looks_like_a_file(url: object) -> bool:
     return isinstance(url, str) and url.endswith((".db", ".sqlite", ".sqlite3")) and "://" not in url
 
 
-def _require_current(engine: Engine) -> None:
+def _identity(url: str, engine: Engine, state: SchemaState) -> str:
+    """What tells this database from all others, whichever process opens it: a new one at an old place is another."""
+    if engine.name == "memory":
+        return f"memory:{uuid4().hex}"
+    place = os.path.realpath(sqlite_path(url) or "") if engine.name == "sqlite" else redacted(url)
+    return f"{place}#{state.since:x}"
+
+
+def _require_current(engine: Engine) -> SchemaState:
     state = engine.schema()
     if pending(state.applied, migrations()):
         raise SchemaError(
             f"The database has schema {state.applied}; this version needs {state.known}.",
             "Run `memoranda migrate`, or open it with migrate=True.",
         )
+    return state

@@ -95,12 +95,16 @@ class MemoryStore(BaseStore):
 
     supports_ttl = True
 
-    __slots__ = ("_sweeper", "_sweeper_stop", "context", "engine", "ttl_config", "url")
+    __slots__ = ("_sweeper", "_sweeper_stop", "context", "engine", "identity", "ttl_config", "url")
 
-    def __init__(self, engine: Engine, context: Context, *, url: str, ttl: TTLConfig | None = None) -> None:
+    def __init__(
+        self, engine: Engine, context: Context, *, url: str, identity: str | None = None, ttl: TTLConfig | None = None
+    ) -> None:
         self.engine = engine
         self.context = context
         self.url = url
+        # Which database this is, for every process alike; a new one at the same URL is another.
+        self.identity = identity or url
         self.ttl_config = ttl
         self._sweeper: threading.Thread | None = None
         self._sweeper_stop = threading.Event()

@@ -20,10 +20,12 @@ class SchemaState:
     Args:
         applied: The number of the last migration applied; 0: none.
         known: The number of the last migration this version knows.
+        since: When the first migration was applied, in microseconds since the epoch; 0: never.
     """
 
     applied: int
     known: int
+    since: int = 0
 
 
 class Engine(ABC):

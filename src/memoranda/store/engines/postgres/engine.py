@@ -201,7 +201,7 @@ class PostgresEngine(Engine):
                         with connection.transaction():
                             self._apply(connection, step.number, list(step.statements(POSTGRES)))
                 self._continue_feed(connection)
-                return SchemaState(self._applied(connection), known[-1].number)
+                return SchemaState(self._applied(connection), known[-1].number, self._since(connection))
         except pg.DuplicateTable as error:
             raise unknown_schema(self._place) from error
         except psycopg.Error as error:
@@ -211,7 +211,7 @@ class PostgresEngine(Engine):
         """Say how far the database is migrated."""
         try:
             with self._connect() as connection:
-                return SchemaState(self._applied(connection), migrations()[-1].number)
+                return SchemaState(self._applied(connection), migrations()[-1].number, self._since(connection))
         except psycopg.Error as error:
             raise translated(error, self._place) from error
 
@@ -244,6 +244,12 @@ class PostgresEngine(Engine):
         if found is None or found[0] is None:
             return 0
         row = connection.execute(_sql(f"SELECT max(number) FROM {VERSION_TABLE}")).fetchone()
+        return row[0] or 0 if row else 0
+
+    def _since(self, connection: Connection) -> int:
+        if not self._applied(connection):
+            return 0
+        row = connection.execute(_sql(f"SELECT min(applied_at) FROM {VERSION_TABLE}")).fetchone()
         return row[0] or 0 if row else 0
 
     def _continue_feed(self, connection: Connection) -> None:

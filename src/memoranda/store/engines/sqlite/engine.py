@@ -214,7 +214,7 @@ class SqliteEngine(Engine):
                     applied = self._applied(connection)
                     steps = pending(applied, known)
                     if not steps:
-                        return SchemaState(applied, known[-1].number)
+                        return SchemaState(applied, known[-1].number, self._since(connection))
                     if progress is not None:
                         progress(SchemaState(applied, known[-1].number))
                     try:
@@ -233,7 +233,7 @@ class SqliteEngine(Engine):
         """Say how far the file is migrated."""
         with self._exclusive() as connection:
             try:
-                return SchemaState(self._applied(connection), migrations()[-1].number)
+                return SchemaState(self._applied(connection), migrations()[-1].number, self._since(connection))
             except apsw.Error as error:
                 raise translated(error, self._path) from error
 
@@ -255,6 +255,12 @@ class SqliteEngine(Engine):
             return 0
         rows = connection.execute(f"SELECT max(number) FROM {VERSION_TABLE}").fetchall()
         return rows[0][0] or 0
+
+    def _since(self, connection: Connection) -> int:
+        if not self._applied(connection):
+            return 0
+        rows = connection.execute(f"SELECT min(applied_at) FROM {VERSION_TABLE}").fetchall()
+        return int(rows[0][0] or 0)
 
     def _apply(self, connection: Connection, number: int, statements: list[str]) -> None:
         connection.execute(
