@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langgraph.store.memory import InMemoryStore
 
 from memoranda import MemoryStore, open_store
-from memoranda.backends import CompositeBackend, StoreBackend, composite, seeds
+from memoranda.backends import (
+    CompositeBackend,
+    FilesystemBackend,
+    FilesystemPermission,
+    GuardedBackend,
+    StoreBackend,
+    seeds,
+)
+from memoranda.backends import twins as twin_routes
 from memoranda.backends.places import place_of
 from memoranda.backends.protocol import DeleteFile, EditFile, MoveFile, WriteFile
 from memoranda.backends.steps import perform
@@ -19,7 +28,7 @@ from memoranda.backends.steps import perform
 @pytest.fixture(autouse=True)
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Warnings are given once for each process, and what was looked at is believed for seconds."""
-    monkeypatch.setattr(composite, "_warned", set())
+    monkeypatch.setattr(twin_routes, "_warned", set())
     monkeypatch.setattr(seeds, "_warned", set())
     monkeypatch.setattr(seeds, "_none_until", type(seeds._none_until)())
 
@@ -81,6 +90,52 @@ def test_the_default_can_be_a_twin_too(store: MemoryStore) -> None:
         ("/m/deep/z.md",),
         ("/deep/z.md",),  # its other name is hidden by the longer route
     ]
+
+
+def test_twins_in_nested_composites_and_behind_guards(store: MemoryStore) -> None:
+    def files(name: str) -> StoreBackend:
+        return StoreBackend(namespace=(name,), store=store)
+
+    inner = CompositeBackend(files("x"), {"/c/": files("ann")})
+    tree = CompositeBackend(
+        files("scratch"), {"/a/": files("ann"), "/b/": GuardedBackend(inner), "/b/c/over/": files("over")}
+    )
+    assert names(tree, "/a/x.md", "/b/c/x.md", "/b/x.md", "/b/c/over/x.md", "/a/over/x.md") == [
+        ("/a/x.md", "/b/c/x.md"),
+        ("/b/c/x.md", "/a/x.md"),
+        ("/b/x.md",),
+        ("/b/c/over/x.md",),
+        ("/a/over/x.md",),  # its other name is hidden by the longer route
+    ]
+    tree.write("/a/x.md", "1")
+    assert tree.read("/b/c/x.md").file_data["content"] == "1"
+
+
+def test_twins_on_a_disk(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    tree = CompositeBackend(
+        FilesystemBackend(tmp_path / "else"),
+        {"/a/": FilesystemBackend(tmp_path), "/b/": FilesystemBackend(tmp_path / "sub")},
+    )
+    assert names(tree, "/a/sub/x.md", "/b/x.md", "/a/x.md") == [
+        ("/a/sub/x.md", "/b/x.md"),
+        ("/b/x.md", "/a/sub/x.md"),
+        ("/a/x.md",),
+    ]
+
+
+@pytest.mark.parametrize("denied", ["/memories/AGENTS.md", "/memories/memories/**", "/skills/**"])
+def test_no_rule_is_passed_by_another_name(store: MemoryStore, denied: str) -> None:
+    put(store, "/memories/AGENTS.md", "secret")
+    guard = GuardedBackend(twins(store), [FilesystemPermission(["read", "write"], [denied], "deny")])
+    for path in ["/memories/AGENTS.md", "/memories/memories/AGENTS.md", "/skills/memories/AGENTS.md"]:
+        assert "secret" not in str(guard.read(path).file_data)
+        assert guard.download_files([path])[0].content is None
+        assert guard.write(path, "mine").error and guard.edit(path, "secret", "mine").error
+        assert guard.delete(path).error and guard.move(path, "/out.md").error
+        assert guard.append(path, "more").error and guard.upload_files([(path, b"mine")])[0].error
+    assert guard.grep("secret").matches == [] and "AGENTS" not in str(guard.glob("**/*").matches)
+    assert store.get(("ann",), "/memories/AGENTS.md").value["content"] == "secret"
 
 
 def test_two_stores_in_memory_are_two() -> None:
@@ -261,8 +316,6 @@ async def test_seeds_in_the_async_form(store: MemoryStore) -> None:
 def test_seeds_are_found_through_guards_and_behind_other_backends(store: MemoryStore) -> None:
     from deepagents.backends import StoreBackend as Theirs
 
-    from memoranda.backends import GuardedBackend
-
     put(store, "/memories/AGENTS.md", "seed")
     for backend in [
         GuardedBackend(StoreBackend(namespace=("ann",), store=store)),
@@ -275,8 +328,6 @@ def test_seeds_are_found_through_guards_and_behind_other_backends(store: MemoryS
 
 
 def test_a_guard_below_is_not_passed_by_a_commit_or_a_move(store: MemoryStore) -> None:
-    from memoranda.backends import FilesystemPermission, GuardedBackend
-
     inner = StoreBackend(namespace=("ann",), store=store)
     inner.write("/secret/key.md", "secret")
     rules = [FilesystemPermission(["read", "write"], ["/secret/**"], "deny")]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
-from threading import Lock
 from typing import Any, TypeVar
 
 from memoranda.backends import crossing, gathering
@@ -35,18 +33,14 @@ from memoranda.backends.protocol import (
 )
 from memoranda.backends.routes import Route, RouteError, Routes, asked
 from memoranda.backends.seeded import SeededFiles
-from memoranda.backends.steps import Steps, done, is_control_flow, together
+from memoranda.backends.steps import Steps, done, together
+from memoranda.backends.twins import Twins, leaves
 from memoranda.backends.versioned import VersionedFiles
 from memoranda.backends.wording import not_found
-from memoranda.errors import MemorandaError
 from memoranda.store.changes import Change
 from memoranda.store.store import MemoryStore
 
-logger = logging.getLogger(__name__)
 R = TypeVar("R")
-
-_warned: set[tuple[str, str]] = set()
-_lock = Lock()
 
 
 class CompositeBackend(Backend):
@@ -99,6 +93,9 @@ class CompositeBackend(Backend):
         self.sorted_routes: list[tuple[str, Any]] = [
             (route.folder, given[route.prefix]) for route in self._routes.routes
         ]
+        self.leaves = [leaf for route in self._routes.all() for leaf in leaves(route, _composite_in)]
+        self._leaf_at = {leaf.prefix: leaf for leaf in self.leaves}
+        self._twins = Twins(self.leaves, lambda path: self._leaf_at[self.leaf_prefix(path)])
 
     def __repr__(self) -> str:
         return f"CompositeBackend({self.default!r}, {self.routes!r})"
@@ -106,15 +103,15 @@ class CompositeBackend(Backend):
     # --- reading --------------------------------------------------------------------------------------------
 
     def ls_steps(self, place: Place) -> Steps[LsResult]:
-        self._note_twins()
+        self._twins.look()
         return (yield from gathering.ls(self._routes, place))
 
     def glob_steps(self, place: Place, pattern: str) -> Steps[GlobResult]:
-        self._note_twins()
+        self._twins.look()
         return (yield from gathering.glob(self._routes, place, pattern))
 
     def grep_steps(self, place: Place, pattern: str, glob: str | None, max_count: int | None) -> Steps[GrepResult]:
-        self._note_twins()
+        self._twins.look()
         return (yield from gathering.grep(self._routes, place, pattern, glob, max_count))
 
     def read_steps(self, place: Place, offset: int, limit: int) -> Steps[ReadResult]:
@@ -124,7 +121,7 @@ class CompositeBackend(Backend):
         return owner.read_steps(inner, offset, limit)
 
     def download_steps(self, places: Sequence[Place]) -> Steps[list[FileDownloadResponse]]:
-        self._note_twins()
+        self._twins.look()
 
         def download(route: Route, at: list[int]) -> Steps[list[FileDownloadResponse]]:
             return route.backend.download_steps([route.inside(places[index]) for index in at])
@@ -153,21 +150,21 @@ class CompositeBackend(Backend):
     # --- changing -------------------------------------------------------------------------------------------
 
     def write_steps(self, place: Place, content: str | bytes, base: Base | None, merge: bool) -> Steps[WriteResult]:
-        self._note_twins()
+        self._twins.look()
         owner, inner = self._owner(place)
         if self._routes.is_mount(place.path):
             return done(WriteResult(error=crossing.mount_refusal(place)))
         return owner.write_steps(inner, content, base, merge)
 
     def edit_steps(self, place: Place, old: str, new: str, replace_all: bool, base: Base | None) -> Steps[EditResult]:
-        self._note_twins()
+        self._twins.look()
         owner, inner = self._owner(place)
         if inner.path == "/":
             return done(EditResult(error="Error: " + not_found(place)))
         return owner.edit_steps(inner, old, new, replace_all, base)
 
     def append_steps(self, place: Place, text: str, base: Base | None) -> Steps[WriteResult]:
-        self._note_twins()
+        self._twins.look()
         owner, inner = self._owner(place)
         if self._routes.is_mount(place.path):
             return done(WriteResult(error=crossing.mount_refusal(place)))
@@ -180,18 +177,18 @@ class CompositeBackend(Backend):
         return owner.restore_steps(inner, revision)
 
     def delete_steps(self, place: Place, base: Base | None) -> Steps[DeleteResult]:
-        self._note_twins()
+        self._twins.look()
         if base is None:
             return (yield from crossing.delete(self._routes, place))
         owner, inner = self._owner(place)
         return (yield from owner.delete_steps(inner, base))
 
     def move_steps(self, place: Place, to: Place, overwrite: bool) -> Steps[MoveResult]:
-        self._note_twins()
+        self._twins.look()
         return (yield from crossing.move(self._routes, place, to, overwrite))
 
     def upload_steps(self, files: Sequence[tuple[Place, bytes]]) -> Steps[list[FileUploadResponse]]:
-        self._note_twins()
+        self._twins.look()
 
         def upload(route: Route, at: list[int]) -> Steps[list[FileUploadResponse]]:
             return route.backend.upload_steps([(route.inside(files[index][0]), files[index][1]) for index in at])
@@ -202,24 +199,13 @@ class CompositeBackend(Backend):
         return (yield from self._in_groups([place for place, _ in files], upload, refused))
 
     def commit_steps(self, changes: Sequence[PlacedChange]) -> Steps[FilesCommitResult]:
-        self._note_twins()
+        self._twins.look()
         return (yield from crossing.commit(self._routes, changes))
 
     # --- what backends around this one ask ------------------------------------------------------------------
 
     def names_steps(self, places: Sequence[Place]) -> Steps[list[tuple[str, ...]]]:
-        twins = self._note_twins()
-        names = [dict.fromkeys([place.path]) for place in places]
-        for route, at in self._grouped(places):
-            known = yield from _keys_of(route, [route.inside(places[index]) for index in at])
-            for twin in [route, *twins.get(route.prefix, ())]:
-                paths = [key for keys in known for key in keys]
-                aliases = iter((yield from _paths_of(twin, paths)))
-                for index, keys in zip(at, known, strict=True):
-                    for _ in keys:
-                        outside = map(twin.outside, next(aliases))
-                        names[index].update(dict.fromkeys(p for p in outside if self._routes.find(p) is twin))
-        return [tuple(found) for found in names]
+        return self._twins.names_steps(places)
 
     def scope_key(self) -> Hashable | None:
         keys = [(route.prefix, route.backend.scope_key()) for route in self._routes.all()]
@@ -241,6 +227,14 @@ class CompositeBackend(Backend):
     def is_mount(self, path: str) -> bool:
         """Whether a canonical path is where a route begins, or a folder on the way to one."""
         return self._routes.is_mount(path)
+
+    def leaf_prefix(self, path: str) -> str:
+        """Where the route begins that a canonical path belongs to, that of a nested composite if it is one's."""
+        route = self._routes.find(path)
+        inner = _composite_in(route.backend)
+        if inner is None:
+            return route.prefix
+        return route.prefix + inner.leaf_prefix(path[len(route.prefix) :] or "/")
 
     def _owner(self, place: Place) -> tuple[Backend, Place]:
         route = self._routes.find(place.path)
@@ -275,23 +269,6 @@ class CompositeBackend(Backend):
                 answers[index] = refused(index, sentence(outcome)) if failed else outcome[position]
         return [answers[index] for index in range(len(places))]
 
-    def _note_twins(self) -> dict[str, list[Route]]:
-        """The routes that show the same files as another at present, by prefix; each pair is warned about once."""
-        shown: dict[Hashable, list[Route]] = {}
-        for route in self._routes.all():
-            key = _scope_of(route.backend)
-            if key is not None:
-                shown.setdefault(key, []).append(route)
-        twins: dict[str, list[Route]] = {}
-        for routes in shown.values():
-            for route in routes:
-                others = [other for other in routes if other is not route]
-                if others:
-                    twins[route.prefix] = others
-                    for other in others:
-                        _warn_of(*sorted([route.folder, other.folder]))
-        return twins
-
 
 def _adapted(prefix: str, backend: Any) -> Backend:
     try:
@@ -314,38 +291,8 @@ def _bound(ask: Callable[[Route, list[int]], Steps[R]], route: Route, at: list[i
     return lambda: ask(route, at)
 
 
-def _keys_of(route: Route, places: Sequence[Place]) -> Steps[list[tuple[str, ...]]]:
-    """What some files of a route are called in the backend itself."""
-    if isinstance(route.backend, SeededFiles):
-        real = yield from route.backend.seeds.real_steps(places)
-        return [(place.path,) for place in real]
-    return (yield from route.backend.names_steps(places))
-
-
-def _paths_of(route: Route, keys: Sequence[str]) -> Steps[list[tuple[str, ...]]]:
-    """Under which paths of a route its backend's own are reached."""
-    if isinstance(route.backend, SeededFiles):
-        return (yield from route.backend.seeds.aliases_steps(keys))
-    return [(key,) for key in keys]
-
-
-def _scope_of(backend: Backend) -> Hashable | None:
-    try:
-        return backend.scope_key()
-    except Exception as error:
-        if is_control_flow(error) or not isinstance(error, MemorandaError):
-            raise
-        return None
-
-
-def _warn_of(one: str, other: str) -> None:
-    with _lock:
-        if (one, other) in _warned:
-            return
-        _warned.add((one, other))
-    logger.warning(
-        "The routes %s and %s lead to the same files: what is written under one appears under the other. Give each a "
-        "namespace of its own, such as by_user + 'memories' and by_user + 'skills'.",
-        one,
-        other,
-    )
+def _composite_in(backend: Any) -> CompositeBackend | None:
+    """The composite that a backend is, or is around."""
+    while backend is not None and not isinstance(backend, CompositeBackend):
+        backend = getattr(backend, "backend", None)
+    return backend
