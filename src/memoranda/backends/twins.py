@@ -95,25 +95,29 @@ def _paths_of(route: Route, keys: Sequence[str]) -> Steps[list[tuple[str, ...]]]
 
 def _may_carry(scope: Hashable | None, other: Hashable | None) -> bool:
     """Whether two scopes can hold the same files."""
-    match scope, other:
-        case (None, _) | (_, None):
-            return False
-        case ("disk", _), ("disk", _):
-            return True
+    if scope is None or other is None:
+        return False
+    return scope == other or (_folder(scope) is not None and _folder(other) is not None)
+
+
+def _folder(scope: Hashable | None) -> str | None:
+    """The real folder that a scope is; None for any other."""
+    match scope:
+        case ("disk", str(root)):
+            return root
         case _:
-            return scope == other
+            return None
 
 
 def _carried(key: str, scope: Hashable | None, other: Hashable | None) -> str | None:
     """What a file is called in another scope; None where it is not in there."""
     if scope == other:
         return key
-    match scope, other:
-        case ("disk", str(root)), ("disk", str(inner)):  # one folder may lie inside the other
-            path = root.rstrip("/") + key
-            return path[len(inner) :] or "/" if is_within(path, inner) else None
-        case _:
-            return None
+    root, inner = _folder(scope), _folder(other)
+    if root is None or inner is None:
+        return None
+    path = root.rstrip("/") + key  # one folder may lie inside the other
+    return path[len(inner) :] or "/" if is_within(path, inner) else None
 
 
 def _scope_of(backend: Backend) -> Hashable | None:
