@@ -152,9 +152,13 @@ def test_two_stores_in_memory_are_two() -> None:
 Seeding = Callable[..., CompositeBackend]
 
 
-@pytest.fixture(params=["ours", "langgraph"])
-def raw(request: pytest.FixtureRequest) -> Any:
-    return request.getfixturevalue("store") if request.param == "ours" else InMemoryStore()
+@pytest.fixture(params=["sqlite", "postgres", "langgraph"])
+def raw(request: pytest.FixtureRequest, open_here: Callable[..., MemoryStore], tmp_path: Path) -> Any:
+    if request.param == "langgraph":
+        return InMemoryStore()
+    if request.param == "postgres":
+        return open_here(request.getfixturevalue("postgres_url"))
+    return open_here(f"sqlite:///{tmp_path / 'memory.db'}")
 
 
 def put(raw: Any, key: str, text: str) -> None:
