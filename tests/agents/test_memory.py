@@ -1,74 +1,25 @@
-"""Memory in the system prompt: what is there, for whom, and since when."""
+"""Memory in the system prompt: what is there, and since when."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain_core.messages import SystemMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.memory import InMemoryStore
 
 from memoranda import Author, MemoryStore
 from memoranda.agents.middleware.files import FilesMiddleware
 from memoranda.agents.middleware.memory import MemoryMiddleware
 from memoranda.agents.middleware.prompt import tokens_of
-from memoranda.agents.middleware.skills import SkillsMiddleware
-from memoranda.backends import StoreBackend, by_assistant, by_org, by_user
-from memoranda.backends.base import Backend
-from memoranda.backends.composite import CompositeBackend
-from memoranda.backends.filesystem import FilesystemBackend
-from memoranda.backends.guarded import GuardedBackend
-from memoranda.backends.permissions import FilesystemPermission
-from memoranda.backends.places import Place
-from memoranda.backends.protocol import PERMISSION_DENIED, FileDownloadResponse, LsResult
-from memoranda.backends.state import StateBackend
-from memoranda.backends.steps import Steps
+from memoranda.backends import StoreBackend, by_user
 from memoranda.errors import InvalidPathError, InvalidValueError
 from memoranda.testing.scripted import ScriptedChatModel, call
+from tests.agents.memory_agent import Agent
 
 NS = ("ann",)
-
-
-@dataclass
-class Context:
-    user_id: str | None = None
-    org_id: str | None = None
-    assistant_id: str | None = None
-
-
-class Agent:
-    """An agent whose model says nothing, so that its prompts can be looked at."""
-
-    def __init__(self, backend: Any, sources: Sequence[str], name: str | None = None, **settings: Any) -> None:
-        self.model = ScriptedChatModel(script=["ok"])
-        self.middleware = MemoryMiddleware(backend, sources, **settings)
-        self.graph = create_agent(
-            self.model,
-            system_prompt="Be kind.",
-            middleware=[self.middleware],
-            context_schema=Context,
-            checkpointer=InMemorySaver(),
-            name=name,
-        )
-
-    def turn(self, thread: str = "t1", **context: str) -> str:
-        """Take a turn, and return the system prompt of it."""
-        config: Any = {"configurable": {"thread_id": thread}}
-        self.graph.invoke({"messages": "hi"}, config, context=Context(**context))
-        return self.model.prompts[-1]
-
-    async def aturn(self, thread: str = "t1", **context: str) -> str:
-        """Take a turn without blocking."""
-        config: Any = {"configurable": {"thread_id": thread}}
-        await self.graph.ainvoke({"messages": "hi"}, config, context=Context(**context))
-        return self.model.prompts[-1]
 
 
 @pytest.fixture
@@ -259,171 +210,6 @@ class TestFreshness:
         assert set(agent.graph.get_state({"configurable": {"thread_id": "t1"}}).values) == {"messages"}
 
 
-class TestAuthors:
-    def test_each_user_sees_the_author_of_his_own_file(self, store: MemoryStore) -> None:
-        for user in ("ann", "bob"):
-            store.write((user,), "/a.md", "tea", author=Author(f"user:{user}"))
-        agent = Agent(StoreBackend(namespace=by_user, store=store), ["/a.md"])
-        for user in ("ann", "bob", "ann"):
-            assert f'author="user:{user}"' in agent.turn(user_id=user)
-
-    def test_an_author_is_asked_for_once_for_each_change(
-        self, store: MemoryStore, files: StoreBackend, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        asked: list[str] = []
-        history = MemoryStore.history
-
-        def counted(self: MemoryStore, namespace: Any, key: str, **settings: Any) -> Any:
-            asked.append(key)
-            return history(self, namespace, key, **settings)
-
-        monkeypatch.setattr(MemoryStore, "history", counted)
-        store.write(NS, "/a.md", "tea", author=Author("user:ann"))
-        store.write(NS, "/b.md", "milk")
-        agent = Agent(files, ["/a.md", "/b.md", "/c.md"])
-        agent.turn()
-        once = len(asked)
-        assert once <= 2
-        agent.turn()
-        Agent(files, ["/a.md"]).turn()
-        assert len(asked) == once
-        store.write(NS, "/a.md", "coffee", author=Author("user:bob"))
-        assert 'author="user:bob"' in agent.turn()
-        assert len(asked) <= once + 1
-
-
-class TestFailures:
-    def test_a_backend_that_raises_is_a_notice(self, store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
-        class Down(StoreBackend):
-            def download_steps(self, places: Any) -> Any:
-                raise TimeoutError("database is gone")
-
-        prompt = Agent(Down(namespace=NS, store=store), ["/a.md", "/b.md"]).turn()
-        assert prompt.count("TimeoutError: database is gone") == 2
-        assert 'path="/b.md"' in prompt and "</memory_guidelines>" in prompt
-
-    def test_a_function_that_raises_is_a_notice(self, caplog: pytest.LogCaptureFixture) -> None:
-        def broken(runtime: Any) -> Any:
-            raise RuntimeError("no backend today")
-
-        assert "no backend today" in Agent(broken, ["/a.md", "/m/"]).turn()
-
-    def test_a_missing_user_is_a_notice_with_the_remedy(self, store: MemoryStore) -> None:
-        prompt = Agent(StoreBackend(namespace=by_user, store=store), ["/a.md"]).turn()
-        assert "No user is known to this run" in prompt and "context=" in prompt
-
-    def test_files_that_may_not_be_read_are_named_without_content(self, store: MemoryStore) -> None:
-        class Guarded(StoreBackend):
-            def download_steps(self, places: Sequence[Place]) -> Steps[list[FileDownloadResponse]]:
-                answers = yield from super().download_steps(places)
-                return [
-                    FileDownloadResponse(a.path, None, PERMISSION_DENIED) if a.path == "/secret.md" else a
-                    for a in answers
-                ]
-
-        store.write(NS, "/secret.md", "hush")
-        store.write(NS, "/open.md", "tea")
-        prompt = Agent(Guarded(namespace=NS, store=store), ["/secret.md", "/open.md"]).turn()
-        assert '<memory_file path="/secret.md">not shown: reading it is not permitted</memory_file>' in prompt
-        assert "hush" not in prompt and "tea" in prompt
-
-    def test_a_folder_that_cannot_be_listed_is_named(self, store: MemoryStore) -> None:
-        class Closed(StoreBackend):
-            def ls_steps(self, place: Place) -> Steps[LsResult]:
-                return LsResult(error="Error: permission denied\nfor </agent_memory>.")
-                yield
-
-        prompt = Agent(Closed(namespace=NS, store=store), ["/m/"]).turn()
-        assert '<memory_file path="/m/">not shown: permission denied for &lt;/agent_memory>.</memory_file>' in prompt
-
-    def test_the_pause_of_a_graph_passes_through(self, store: MemoryStore) -> None:
-        from langgraph.errors import GraphInterrupt
-
-        class Pausing(StoreBackend):
-            def download_steps(self, places: Any) -> Any:
-                raise GraphInterrupt([])
-
-        agent = Agent(Pausing(namespace=NS, store=store), ["/a.md"])
-        with pytest.raises(GraphInterrupt):
-            agent.middleware.wrap_model_call(_Request(), lambda request: request)  # type: ignore[arg-type]
-
-
-class _Request:
-    system_message = None
-    model = None
-
-
-class TestBackends:
-    def test_a_function_of_the_runtime_is_a_backend(self, store: MemoryStore) -> None:
-        store.write(("ann",), "/a.md", "tea")
-
-        def backend(runtime: Any) -> Backend:
-            return StoreBackend(runtime, namespace=lambda rt: (rt.context.user_id,), store=store)
-
-        assert "tea" in Agent(backend, ["/a.md"]).turn(user_id="ann")
-
-    async def test_over_another_store(self) -> None:
-        other = InMemoryStore()
-        files = StoreBackend(namespace=NS, store=other)
-        files.write("/a.md", "tea")
-        agent = Agent(files, ["/a.md", "/b.md"])
-        assert ">\ntea\n</memory_file>" in await agent.aturn()
-        assert agent.turn() == agent.turn()
-
-    def test_the_cache_mark_is_set_for_anthropic_alone(self, store: MemoryStore, files: StoreBackend) -> None:
-        class ChatAnthropicInName(ScriptedChatModel):
-            pass
-
-        for kind, marked in ((ChatAnthropicInName, True), (ScriptedChatModel, False)):
-            model = kind(script=["ok"])
-            middleware = MemoryMiddleware(files, ["/a.md"], add_cache_control=True)
-            create_agent(model, system_prompt="Be kind.", middleware=[middleware]).invoke({"messages": "hi"})
-            message = model.requests[0][0]
-            assert isinstance(message, SystemMessage)
-            assert ("cache_control" in str(message.content)) is marked
-            assert message.text.startswith("Be kind.")
-
-
-class TestSharedMemory:
-    def warnings(self, caplog: pytest.LogCaptureFixture) -> list[str]:
-        return [record.getMessage() for record in caplog.records if "names no user" in record.getMessage()]
-
-    def test_a_shared_writable_mount_is_warned_of_once(
-        self, store: MemoryStore, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        backend = StoreBackend(namespace=("team",), store=store)
-        store.write(("team",), "/a.md", "tea")
-        for _ in range(2):
-            agent = Agent(backend, ["/a.md", "/m/b.md"])
-            agent.turn(user_id="ann")
-            agent.turn(user_id="bob")
-        (warning,) = self.warnings(caplog)
-        assert "by_user" in warning and "propose" in warning and "('team',)" in warning
-        assert caplog.records[-1].levelno == logging.WARNING
-
-    def test_one_assistant_for_all_is_warned_of_without_a_user_too(
-        self, store: MemoryStore, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        Agent(StoreBackend(namespace=by_assistant, store=store), ["/a.md"], name="helper").turn()
-        assert len(self.warnings(caplog)) == 1
-
-    @pytest.mark.parametrize(
-        ("namespace", "context"),
-        [
-            (by_user, {"user_id": "ann"}),
-            (by_assistant + by_user, {"user_id": "ann", "assistant_id": "helper"}),
-            (("users", "ann"), {"user_id": "ann"}),
-            (by_org, {"org_id": "acme", "user_id": "ann"}),
-            (("ann",), {}),
-        ],
-    )
-    def test_a_users_own_or_read_only_memory_is_not(
-        self, store: MemoryStore, caplog: pytest.LogCaptureFixture, namespace: Any, context: dict[str, str]
-    ) -> None:
-        Agent(StoreBackend(namespace=namespace, store=store), ["/a.md"]).turn(**context)
-        assert self.warnings(caplog) == []
-
-
 def test_two_users_never_see_each_other(store: MemoryStore) -> None:
     agent = Agent(StoreBackend(namespace=by_user, store=store), ["/a.md"])
     store.write(("ann@example.org",), "/a.md", "Ann's diary")
@@ -447,97 +233,3 @@ def test_every_call_reads_all_files_at_once(
     monkeypatch.setattr(MemoryStore, "batch", counted)
     agent.turn()
     assert batches == [10]
-
-
-class TestBehindAGuard:
-    def guarded(self, store: MemoryStore, *permissions: Any, hooks: Any = ()) -> GuardedBackend:
-        shared = StoreBackend(namespace=("team",), store=store)
-        own = StoreBackend(namespace=by_user, store=store)
-        return GuardedBackend(CompositeBackend(own, {"/team/": shared}), permissions, hooks)
-
-    def test_rules_hold_for_memory(self, store: MemoryStore) -> None:
-        store.write(("team",), "/plan.md", "the plan", author=Author("user:boss"))
-        store.write(("team",), "/.secret.md", "hush")
-        rules = [
-            FilesystemPermission(["read"], ["/team/.secret.md"], "deny"),
-            FilesystemPermission(["write"], ["/team/**"], "deny"),
-        ]
-        prompt = Agent(self.guarded(store, *rules), ["/team/", "/team//.secret.md"]).turn(user_id="ann")
-        assert '<memory_file path="/team/plan.md" revision="1" author="user:boss">\nthe plan\n' in prompt
-        assert '<memory_file path="/team/.secret.md">not shown: reading it is not permitted</memory_file>' in prompt
-        assert "hush" not in prompt
-
-    def test_hooks_do_not_hide_who_wrote_a_file(self, store: MemoryStore) -> None:
-        store.write(("ann",), "/a.md", "tea", author=Author("user:ann"))
-        agent = Agent(self.guarded(store, hooks=[lambda event: None]), ["/a.md"])
-        assert 'revision="1" author="user:ann"' in agent.turn(user_id="ann")
-
-    @pytest.mark.parametrize(("mode", "warned"), [("allow", 1), ("deny", 0), ("propose", 0), ("interrupt", 0)])
-    def test_only_what_an_agent_may_write_freely_is_warned_of(
-        self, store: MemoryStore, caplog: pytest.LogCaptureFixture, mode: Any, warned: int
-    ) -> None:
-        rule = FilesystemPermission(["write"], ["/team/**"], mode)
-        Agent(self.guarded(store, rule), ["/team/a.md", "/a.md"]).turn(user_id="ann")
-        assert len([record for record in caplog.records if "names no user" in record.getMessage()]) == warned
-
-
-class TestOtherBackends:
-    def test_files_in_the_state_of_the_thread(self) -> None:
-        backend = StateBackend()
-        model = ScriptedChatModel(script=[call("write_file", file_path="/a.md", content="oolong"), "ok"])
-        agent = create_agent(
-            model,
-            middleware=[FilesMiddleware(backend), MemoryMiddleware(backend, ["/a.md", "/m/"])],
-            checkpointer=InMemorySaver(),
-        )
-        thread: Any = {"configurable": {"thread_id": "t1"}}
-        agent.invoke({"messages": "hi"}, thread)
-        assert "oolong" not in model.prompts[0] and '<memory_file path="/a.md" revision="sha256:' in model.prompts[1]
-        agent.invoke({"messages": "hi"}, thread)
-        assert model.prompts[2] == model.prompts[1]
-        agent.invoke({"messages": "hi"}, {"configurable": {"thread_id": "t2"}})
-        assert "oolong" not in model.prompts[3]
-
-    async def test_a_folder_on_disk(self, tmp_path: Path) -> None:
-        agent = Agent(FilesystemBackend(root_dir=tmp_path), ["/a.md", "/m/"])
-        assert "not written yet" in await agent.aturn()
-        (tmp_path / "a.md").write_bytes(b"caf\xe9\n")
-        (tmp_path / "m").mkdir()
-        (tmp_path / "m" / "MEMORY.md").write_text("the index")
-        prompt = agent.turn()
-        assert "caf\ufffd" in prompt and "the index" in prompt
-        assert await agent.aturn() == prompt
-
-    def test_through_routes(self, store: MemoryStore) -> None:
-        team = StoreBackend(namespace=("team",), store=store)
-        backend = CompositeBackend(StoreBackend(namespace=by_user, store=store), {"/team/": team})
-        store.write(("team",), "/plan.md", "the plan", author=Author("user:boss"))
-        store.write(("ann",), "/plan.md", "Ann's plan", author=Author("user:ann"))
-        prompt = Agent(backend, ["/team/plan.md", "/plan.md", "/team/none.md"]).turn(user_id="ann")
-        assert '<memory_file path="/team/plan.md" revision="1" author="user:boss">\nthe plan\n' in prompt
-        assert '<memory_file path="/plan.md" revision="1" author="user:ann">\nAnn\'s plan\n' in prompt
-        assert '<memory_file path="/team/none.md">not written yet' in prompt
-
-    async def test_deep_agents_own_backend(self) -> None:
-        from deepagents.backends import StoreBackend as TheirStoreBackend
-
-        other = InMemoryStore()
-        backend = TheirStoreBackend(store=other, namespace=lambda _: NS)
-        backend.write("/a.md", "tea")
-        backend.write("/skills/tea/SKILL.md", "---\nname: tea\ndescription: Makes tea.\n---\n")
-        agent = Agent(backend, ["/a.md", "/b.md", "/skills/tea/"])
-        prompt = await agent.aturn()
-        assert ">\ntea\n</memory_file>" in prompt and '<memory_file path="/b.md">not written yet' in prompt
-        assert agent.turn() == prompt
-        model = ScriptedChatModel(script=["ok"])
-        create_agent(model, middleware=[SkillsMiddleware(backend, ["/skills/"])]).invoke({"messages": "hi"})
-        assert "- tea: Makes tea." in model.prompts[0]
-
-    def test_inside_deep_agents_own_agent(self, store: MemoryStore, files: StoreBackend) -> None:
-        from deepagents import create_deep_agent
-
-        store.write(NS, "/a.md", "oolong")
-        model = ScriptedChatModel(script=["ok"])
-        agent = create_deep_agent(model, middleware=[MemoryMiddleware(files, ["/a.md"])])
-        agent.invoke({"messages": "hi"})
-        assert "oolong" in model.prompts[0]

@@ -9,7 +9,16 @@ from typing import Any, Final
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
 
 from memoranda.agents.adopting import BackendLike, adopted
-from memoranda.agents.middleware.memory_block import ABSENT, GUIDELINES, MemoryFile, is_index, memory_block
+from memoranda.agents.middleware.memory_block import (
+    ABSENT,
+    ABSENT_READ_ONLY,
+    EMPTY,
+    EMPTY_READ_ONLY,
+    GUIDELINES,
+    MemoryFile,
+    is_index,
+    memory_block,
+)
 from memoranda.agents.middleware.mounts import Mounts
 from memoranda.agents.middleware.prompt import appended, lines_of, takes_cache_marks
 from memoranda.backends import operations
@@ -37,7 +46,6 @@ _FOLDER_LIMIT: Final = 100
 _ERROR_LIMIT: Final = 400
 
 _NOTES = {
-    FILE_NOT_FOUND: ABSENT,
     PERMISSION_DENIED: "not shown: reading it is not permitted",
     IS_DIRECTORY: "not shown: it is a folder; list it with ls",
     INVALID_PATH: "not shown: this is no path of a file",
@@ -140,7 +148,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         paths = [slot for slot in slots if isinstance(slot, str)]
         answers = yield from operations.download_files(self.backend, paths)
         authors = yield from self._mounts.authors(paths, answers)
-        read = iter([_file(*found) for found in zip(paths, answers, authors, strict=True)])
+        read = iter([self._file(*found) for found in zip(paths, answers, authors, strict=True)])
         return [next(read) if isinstance(slot, str) else slot for slot in slots]
 
     def _slots(self) -> Steps[list[str | MemoryFile]]:
@@ -164,7 +172,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             paths.sort(key=lambda path: not is_index(path))
             if not paths:
                 slots[source] = MemoryFile(
-                    source, note="nothing is written here yet; create files in it with write_file"
+                    source, note=EMPTY if self._mounts.may_write(source + "any.md") else EMPTY_READ_ONLY
                 )
             for path in paths[:_FOLDER_LIMIT]:
                 slots.setdefault(path, path)
@@ -173,14 +181,15 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
                 slots[source] = MemoryFile(source, note=more)
         return [*slots.values()]
 
-
-def _file(path: str, answer: FileDownloadResponse, author: str | None) -> MemoryFile:
-    if answer.content is None:
-        return MemoryFile(path, note=_failed(answer.error))
-    if is_whole(path) or b"\0" in answer.content[:8192]:
-        size = f"not shown: a binary file of {len(answer.content):,} bytes"
-        return MemoryFile(path, note=size, revision=answer.revision, author=author)
-    return MemoryFile(path, lines_of(answer.content), revision=answer.revision, author=author)
+    def _file(self, path: str, answer: FileDownloadResponse, author: str | None) -> MemoryFile:
+        if answer.content is None:
+            if answer.error == FILE_NOT_FOUND:
+                return MemoryFile(path, note=ABSENT if self._mounts.may_write(path) else ABSENT_READ_ONLY)
+            return MemoryFile(path, note=_failed(answer.error))
+        if is_whole(path) or b"\0" in answer.content[:8192]:
+            size = f"not shown: a binary file of {len(answer.content):,} bytes"
+            return MemoryFile(path, note=size, revision=answer.revision, author=author)
+        return MemoryFile(path, lines_of(answer.content), revision=answer.revision, author=author)
 
 
 def _failed(error: str | None) -> str:

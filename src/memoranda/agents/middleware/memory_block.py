@@ -16,6 +16,11 @@ INDEX_NAMES: Final = frozenset(["memory.md", "index.md"])
 LEAST_BUDGET: Final = 64
 """A smaller budget is exceeded by the notice that it is too small."""
 
+ABSENT: Final = "not written yet; create it here with write_file"
+ABSENT_READ_ONLY: Final = "not written yet; you may not write it"
+EMPTY: Final = "nothing is written here yet; create files in it with write_file"
+EMPTY_READ_ONLY: Final = "nothing is written here yet; you may not write here"
+
 _OPEN, _CLOSE, _END = "<agent_memory>\n", "\n</agent_memory>", "</memory_file>"
 _BREAK = weight_of("\n")
 _MAX_AUTHOR = 80
@@ -148,12 +153,9 @@ def _too_small(files: Sequence[MemoryFile], budget: int) -> str:
     room = budget * UNIT - weight_of(_OPEN + notice + _CLOSE)
     named: list[str] = []
     for file in files:
-        line = f"- {attribute(file.path)}" + (" (not written yet)" if file.note == ABSENT else "")
+        line = f"- {attribute(file.path)}" + (" (not written yet)" if file.note in (ABSENT, ABSENT_READ_ONLY) else "")
         room -= weight_of(line) + _BREAK
         if room < 0:
             break
         named.append(line)
     return _OPEN + "\n".join([notice, *named]) + _CLOSE
-
-
-ABSENT: Final = "not written yet; create it here with write_file"

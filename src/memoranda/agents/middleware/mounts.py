@@ -13,6 +13,7 @@ from memoranda.backends import operations
 from memoranda.backends.base import Backend
 from memoranda.backends.factories import BackendOfRuntime
 from memoranda.backends.guarded import GuardedBackend
+from memoranda.backends.permissions import Mode, strictest
 from memoranda.backends.places import PlacedChange, place_of, placed
 from memoranda.backends.protocol import FILE_NOT_FOUND, FileDownloadResponse, WriteFile
 from memoranda.backends.runtime import current_runtime
@@ -153,14 +154,26 @@ class Mounts:
                         found[index] = entry.author.actor
         return [author or None for author in found]
 
+    def may_write(self, path: str) -> bool:
+        """Whether an agent may write a file or into a folder at all, a person's approval aside."""
+        try:
+            return self._mode(path) != "deny"
+        except (MemorandaError, NotImplementedError):
+            return True
+
+    def _mode(self, path: str) -> Mode:
+        """What rules say of writing there."""
+        backend, guards = _within_guards(self._backend)
+        place = place_of(path)
+        if backend.is_read_only(place):
+            return "deny"
+        return strictest(guard.guard.mode("write", [place.path]) for guard in guards)
+
     def _warn_if_shared(self, path: str, spot: Spot) -> None:
         """Warn once where what one user makes an agent write is in the prompts of others."""
         if _warned.get(spot.store, spot.namespace) or not _is_shared(spot.namespace):
             return
-        backend, guards = _within_guards(self._backend)
-        if backend.is_read_only(place_of(path)) or any(
-            guard.guard.mode("write", [path]) != "allow" for guard in guards
-        ):
+        if self._mode(path) != "allow":
             return
         _warned.put(spot.store, spot.namespace, True)
         logger.warning(
