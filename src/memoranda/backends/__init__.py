@@ -3,6 +3,8 @@
 Room by room: `protocol` the results, `operations` what every backend does around its own part, `base` what that part
 is, `steps` how one definition serves blocking and async callers, `places` how a path keeps the name that the agent
 knows, `runtime` and `scopes` who runs, `store` (over `versioned` and `plain`), and `recognition` for Deep Agents.
+`composite` joins backends to one tree: `routes` says whose a path is, `gathering` lists and searches over all of them,
+`crossing` changes several, `seeded` and `twins` know the other names of a file. `staged` holds changes back.
 """
 
 from __future__ import annotations

@@ -93,6 +93,7 @@ class CompositeBackend(Backend):
         self.sorted_routes: list[tuple[str, Any]] = [
             (route.folder, given[route.prefix]) for route in self._routes.routes
         ]
+        # The routes that lead to files, those of composites behind routes included.
         self.leaves = [leaf for route in self._routes.all() for leaf in leaves(route, _composite_in)]
         self._leaf_at = {leaf.prefix: leaf for leaf in self.leaves}
         self._twins = Twins(self.leaves, lambda path: self._leaf_at[self.leaf_prefix(path)])
@@ -214,6 +215,10 @@ class CompositeBackend(Backend):
     def is_lasting(self, place: Place) -> bool:
         owner, inner = self._owner(place)
         return owner.is_lasting(inner)
+
+    def location(self, place: Place) -> str | None:
+        owner, inner = self._owner(place)
+        return owner.location(inner)
 
     def is_read_only(self, place: Place) -> bool:
         owner, inner = self._owner(place)
