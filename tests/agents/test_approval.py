@@ -20,7 +20,7 @@ from langgraph.types import Command
 
 from memoranda import MemoryStore
 from memoranda.agents.middleware import FilesMiddleware
-from memoranda.agents.middleware.approval import ApprovalMiddleware
+from memoranda.agents.middleware.approval import ApprovalContextError, ApprovalMiddleware
 from memoranda.agents.middleware.approval_decisions import InvalidDecisionError
 from memoranda.backends import (
     CompositeBackend,
@@ -29,6 +29,7 @@ from memoranda.backends import (
     GuardedBackend,
     StateBackend,
     StoreBackend,
+    by_user,
 )
 from memoranda.testing.scripted import ScriptedChatModel, call, calls, say
 
@@ -452,7 +453,6 @@ def test_hooks_see_what_was_approved(store: MemoryStore) -> None:
     assert "damn" in heard
 
 
-@pytest.mark.xfail(strict=True, reason="the guard asks only about the sensitive files of a folder that is deleted")
 def test_a_folder_with_a_sensitive_file_goes_as_a_whole(store: MemoryStore) -> None:
     rule = FilesystemPermission(["write"], ["/all/secret/**"], "interrupt")
     backend = GuardedBackend(StoreBackend(namespace=ACME, store=store), [rule])
@@ -463,7 +463,6 @@ def test_a_folder_with_a_sensitive_file_goes_as_a_whole(store: MemoryStore) -> N
     assert store.glob(ACME, "**") == []
 
 
-@pytest.mark.xfail(strict=True, reason="the guard binds the approval of a move to the state of its source only")
 def test_the_approval_of_a_move_is_bound_to_what_it_replaces(store: MemoryStore) -> None:
     from memoranda.backends.guarded import approved
 
@@ -479,6 +478,51 @@ def test_the_approval_of_a_move_is_bound_to_what_it_replaces(store: MemoryStore)
 
 
 # --- other backends, other runs -------------------------------------------------------------------------------
+
+
+def of_a_user(store: MemoryStore) -> tuple[Any, Any]:
+    """An agent whose policies are those of its user, and where the policies of somebody lie."""
+    rule = FilesystemPermission(["write"], ["/policies/**"], "interrupt")
+    backend = GuardedBackend(StoreBackend(namespace=by_user, store=store), [rule])
+    return agent_on(backend, write("Be kind."), checkpointer=InMemorySaver()), backend
+
+
+def with_user(agent: Any, wish: Any, user: str | None) -> Any:
+    return agent.invoke(wish, THREAD, context=None if user is None else {"user_id": user})
+
+
+@pytest.mark.parametrize("other", ["boss", None])
+def test_an_approval_lands_with_the_user_who_asked_or_not_at_all(store: MemoryStore, other: str | None) -> None:
+    agent, _ = of_a_user(store)
+    asked = with_user(agent, {"messages": "go"}, "ann")
+    assert len(requests(asked)) == 1
+    with pytest.raises(ApprovalContextError, match="same context"):
+        with_user(agent, Command(resume={"decisions": [APPROVE]}), other)
+    assert store.list_namespaces() == []
+    # The right run goes on as if nothing had been.
+    with_user(agent, Command(resume={"decisions": [APPROVE]}), "ann")
+    item = store.get(("ann",), "/policies/tea.md")
+    assert item is not None and item.value["content"] == "Be kind."
+    assert store.list_namespaces() == [("ann",)]
+
+
+def test_an_approval_is_not_used_up_while_the_storage_fails(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, _ = of_a_user(store)
+    with_user(agent, {"messages": "go"}, "ann")
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ConnectionError("the database is away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MemoryStore, "commit", fail)
+        asked = with_user(agent, Command(resume={"decisions": [APPROVE]}), "ann")
+    (request,) = requests(asked)
+    assert "the database is away" in request["description"]
+    with_user(agent, Command(resume={"decisions": [APPROVE]}), "ann")
+    item = store.get(("ann",), "/policies/tea.md")
+    assert item is not None and item.value["content"] == "Be kind."
 
 
 def test_files_without_revisions(tmp_path: Path) -> None:

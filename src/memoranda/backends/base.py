@@ -179,6 +179,14 @@ class Backend:
         """Whether a file here outlives the thread."""
         return True
 
+    def location(self, place: Place) -> str | None:
+        """Where a file lies for this run, the same for every process and another for another user; None: unknown.
+
+        Raises:
+            ScopeError: The run does not say whose file it is.
+        """
+        return None
+
     def is_read_only(self, place: Place) -> bool:
         """Whether a model may not change a file here, whatever the permissions say."""
         return False

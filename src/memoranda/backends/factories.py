@@ -72,6 +72,9 @@ class BackendOfRuntime(Backend):
     def is_lasting(self, place: Place) -> bool:
         return self.present().is_lasting(place)
 
+    def location(self, place: Place) -> str | None:
+        return self.present().location(place)
+
     def is_read_only(self, place: Place) -> bool:
         return self.present().is_read_only(place)
 

@@ -263,6 +263,9 @@ path, or go on without it."
     def is_lasting(self, place: Place) -> bool:
         return self.guard.inner.is_lasting(place)
 
+    def location(self, place: Place) -> str | None:
+        return self.guard.inner.location(place)
+
     def is_read_only(self, place: Place) -> bool:
         return self.guard.inner.is_read_only(place)
 

@@ -29,7 +29,7 @@ from memoranda.backends.protocol import (
     WriteResult,
 )
 from memoranda.backends.steps import Steps, is_control_flow
-from memoranda.errors import InvalidPathError, MemorandaError
+from memoranda.errors import InvalidPathError, MemorandaError, StoreError
 
 if TYPE_CHECKING:
     from memoranda.backends.base import Backend
@@ -330,9 +330,11 @@ def commit(backend: Backend, changes: Sequence[FileChange]) -> Steps[FilesCommit
     Returns:
         What landed, or what stood in the way.
     """
-    return (
-        yield from _answered(FilesCommitResult, lambda: backend.commit_steps([placed(change) for change in changes]))
-    )
+    try:
+        return (yield from backend.commit_steps([placed(change) for change in changes]))
+    except Exception as error:  # noqa: BLE001 - the contract: answered, never raised
+        failed = isinstance(error, StoreError) or not isinstance(error, MemorandaError)
+        return FilesCommitResult(error=sentence(error), failed=failed)
 
 
 def _file_or_none(path: str) -> Place | None:

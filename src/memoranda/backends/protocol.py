@@ -147,6 +147,8 @@ class ApprovalRequest:
         diff: What the change would do, as a unified diff.
         before: The file's text as it is; None: it does not exist, or is binary.
         after: Its text afterwards; None: it would be gone, or is binary.
+        location: Where the file lies, whoever looks; None: unknown. An approval is good for that file alone.
+        replaces: For a move, the state of what is at the target; 0: nothing.
     """
 
     change: FileChange
@@ -154,6 +156,8 @@ class ApprovalRequest:
     diff: str
     before: str | None = None
     after: str | None = None
+    location: str | None = None
+    replaces: Base | None = None
 
 
 @dataclass
@@ -312,6 +316,7 @@ class FilesCommitResult(Result):
         conflicts: The changes that stood against what others wrote meanwhile, each as a sentence.
         proposal: The id of the proposal that waits instead.
         approvals: What a person has to approve before any of it lands.
+        failed: Whether `error` is about the storage, so that the same may work later.
     """
 
     error: str | None = None
@@ -320,3 +325,4 @@ class FilesCommitResult(Result):
     conflicts: tuple[str, ...] = ()
     proposal: str | None = None
     approvals: Sequence[ApprovalRequest] = ()
+    failed: bool = False

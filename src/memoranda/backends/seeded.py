@@ -208,6 +208,9 @@ class SeededFiles(Backend):
     def is_lasting(self, place: Place) -> bool:
         return self.inner.is_lasting(place)
 
+    def location(self, place: Place) -> str | None:
+        return self.inner.location(place)
+
     def is_read_only(self, place: Place) -> bool:
         return self.inner.is_read_only(place)
 

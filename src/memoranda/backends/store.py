@@ -193,6 +193,9 @@ class StoreBackend(Backend):
         except MemorandaError:
             return None
 
+    def location(self, place: Place) -> str | None:
+        return self.files().location(place)
+
     def is_read_only(self, place: Place) -> bool:
         return self._may_only_read
 

@@ -333,6 +333,9 @@ class UnversionedFiles(Backend):
         """What identifies a file in the notes of a thread."""
         raise NotImplementedError
 
+    def location(self, place: Place) -> str | None:
+        return None if self.keeps_seen_with_state else self.file_id(place.path)
+
     # --- reading --------------------------------------------------------------------------------------------
 
     def read_steps(self, place: Place, offset: int, limit: int) -> Steps[ReadResult]:

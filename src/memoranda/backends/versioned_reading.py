@@ -73,6 +73,9 @@ class VersionedReading(Backend):
     def scope_key(self) -> Hashable:
         return (self.store.identity, self.store.context.tenant, self.namespace)
 
+    def location(self, place: Place) -> str:
+        return self._file(place)
+
     # --- reading --------------------------------------------------------------------------------------------
 
     @told(LsResult)

@@ -6,7 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from memoranda.agents.middleware.approval import ApprovalContextError as ApprovalContextError
     from memoranda.agents.middleware.approval import ApprovalMiddleware as ApprovalMiddleware
+    from memoranda.agents.middleware.approval_decisions import InvalidDecisionError as InvalidDecisionError
     from memoranda.agents.middleware.files import FilesMiddleware as FilesMiddleware
     from memoranda.agents.middleware.memory import MemoryMiddleware as MemoryMiddleware
     from memoranda.agents.middleware.patching import PatchToolCallsMiddleware as PatchToolCallsMiddleware
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
     from memoranda.agents.middleware.subagents import SubagentsMiddleware as SubagentsMiddleware
 
 _EXPORTS = {
-    "approval": ["ApprovalMiddleware"],
+    "approval": ["ApprovalContextError", "ApprovalMiddleware"],
+    "approval_decisions": ["InvalidDecisionError"],
     "files": ["FilesMiddleware"],
     "memory": ["MemoryMiddleware"],
     "patching": ["PatchToolCallsMiddleware"],

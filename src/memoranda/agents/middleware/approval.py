@@ -19,6 +19,7 @@ from memoranda.agents.middleware.tool_calls import ToolCallMiddleware, ToolCallS
 from memoranda.backends import steps as stepping
 from memoranda.backends.base import Backend
 from memoranda.backends.guarded import approved
+from memoranda.backends.places import place_of
 from memoranda.backends.protocol import (
     AppendFile,
     ApprovalRequest,
@@ -31,7 +32,14 @@ from memoranda.backends.protocol import (
 )
 from memoranda.backends.runtime import ToolCall, current_config, inside_tool_call
 from memoranda.backends.steps import Steps, aperform, perform
+from memoranda.errors import MemorandaError
 from memoranda.store.changes import Author, acting_as
+
+_SAME_CONTEXT = "Resume it with the same context as the run that asked."
+
+
+class ApprovalContextError(MemorandaError, LookupError):
+    """What waits for a person in a thread belongs to another user, or to nobody, in the run that goes on with it."""
 
 
 class ApprovalMiddleware(ToolCallMiddleware):
@@ -80,14 +88,34 @@ class ApprovalMiddleware(ToolCallMiddleware):
     @hook_config(can_jump_to=["end"])
     def before_model(self, state: ToolCallState, runtime: Runtime[Any]) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Ask about what waits, and do what was decided."""
-        waiting = waiting_in(state)
+        waiting = self._waiting(state)
         return perform(self._decided(state, runtime, waiting, ask(waiting))) if waiting else None
 
     @hook_config(can_jump_to=["end"])
     async def abefore_model(self, state: ToolCallState, runtime: Runtime[Any]) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """`before_model` for an event loop."""
-        waiting = waiting_in(state)
+        waiting = self._waiting(state)
         return await aperform(self._decided(state, runtime, waiting, ask(waiting))) if waiting else None
+
+    def _waiting(self, state: ToolCallState) -> list[PendingApproval]:
+        """What waits. It is about the files of the run that asked, so this run has to mean the same files."""
+        waiting = waiting_in(state)
+        for each in waiting:
+            change = each.request.change
+            place = place_of(change.to if isinstance(change, MoveFile) else change.path)
+            try:
+                location = self.backend.location(place)
+            except MemorandaError as error:
+                raise ApprovalContextError(
+                    f"A change of {change.path} waits for a person, and this run cannot reach that file: {error.cause}",
+                    f"{_SAME_CONTEXT} {error.remedy}",
+                ) from error
+            if location != each.request.location:
+                raise ApprovalContextError(
+                    f"The change of {change.path} that waits for a person belongs to another memory than this run's.",
+                    _SAME_CONTEXT,
+                )
+        return waiting
 
     def _decided(
         self,
@@ -107,8 +135,8 @@ class ApprovalMiddleware(ToolCallMiddleware):
             )
             with inside_tool_call(call), acting_as(author):
                 outcome = yield from _carried_out(self.backend, each, decision)
-            if isinstance(outcome, ApprovalRequest):
-                pending[each.id] = replace(each, request=outcome, stale=True).to_state()
+            if isinstance(outcome, PendingApproval):
+                pending[each.id] = outcome.to_state()
                 continue
             pending[each.id] = None
             if each.message_id is not None:
@@ -142,7 +170,7 @@ def waiting_in(state: Any) -> list[PendingApproval]:
 
 def _carried_out(
     backend: Backend, pending: PendingApproval, decision: Decision
-) -> Steps[ApprovalRequest | tuple[str, bool]]:
+) -> Steps[PendingApproval | tuple[str, bool]]:
     """Do what was decided.
 
     Returns:
@@ -156,13 +184,6 @@ def _carried_out(
             "Do not try it again unless you are asked to.",
             False,
         )
-    if isinstance(change, MoveFile) and change.overwrite:
-        # What it replaces has a state too, which the request's base does not name.
-        now = yield from stepping.ask(backend.commit, [change])
-        if now.error is None:  # by now the rules let it through
-            return _good_news(change, now, edited=decision.edited), True
-        if now.approvals and now.approvals[0].diff != request.diff and not decision.edited:
-            return now.approvals[0]
     # A whole file that is based on an older state is merged; any other change applies to whatever there is.
     is_whole = isinstance(change, WriteFile)
     based = replace(change, base=request.base, merge=True) if is_whole else with_base(change, None)
@@ -180,8 +201,17 @@ def _carried_out(
             return _good_news(change, result, edited=decision.edited), True
     if result.approvals:
         again = result.approvals[0]
-        return again if again.diff else (f"{change.path} is already as this change would have it.", True)
+        if not again.diff:
+            return f"{change.path} is already as this change would have it.", True
+        return _anew(pending, again)
+    if result.failed:
+        return replace(pending, problem=result.error)
     return f"A person approved this {_noun(change)} of {change.path}, but it cannot be made now. {result.error}", False
+
+
+def _anew(pending: PendingApproval, request: ApprovalRequest) -> PendingApproval:
+    """What waits, worked out anew from the file as it is now."""
+    return replace(pending, request=request, stale=True, problem=None)
 
 
 def _landed_before(backend: Backend, pending: PendingApproval, change: FileChange) -> Steps[bool]:

@@ -120,6 +120,8 @@ def description(pending: PendingApproval) -> str:
     lines = [f"{verb[type(change)]} {change.path}{target} ({made_from})."]
     if pending.stale:
         lines.append("The file was changed after you were asked. This is what the change would do now.")
+    if pending.problem:
+        lines.append(f"It was approved before, but could not be made: {pending.problem}")
     return "\n".join([*lines, "", request.diff])
 
 

@@ -29,6 +29,7 @@ class PendingApproval:
         message_id: The tool's message, which the outcome replaces.
         request: The change, what it was made from, and the diff.
         stale: Whether the file changed after a person had been asked before.
+        problem: Why it could not be made although a person had approved it.
     """
 
     id: str
@@ -37,6 +38,7 @@ class PendingApproval:
     message_id: str | None
     request: ApprovalRequest
     stale: bool = False
+    problem: str | None = None
 
     def to_state(self) -> dict[str, Any]:
         """The request as a JSON value."""
@@ -48,16 +50,21 @@ class PendingApproval:
             "change": change_to_state(self.request.change),
             "base": self.request.base,
             "diff": self.request.diff,
+            "location": self.request.location,
+            "replaces": self.request.replaces,
             "stale": self.stale,
+            "problem": self.problem,
         }
 
     @classmethod
     def from_state(cls, value: dict[str, Any]) -> PendingApproval:
         """The request behind a JSON value of `to_state`."""
-        request = ApprovalRequest(change_from_state(value["change"]), value["base"], value["diff"])
-        return cls(
-            value["id"], value["tool_call_id"], value["tool"], value["message_id"], request, value.get("stale", False)
+        change = change_from_state(value["change"])
+        request = ApprovalRequest(
+            change, value["base"], value["diff"], location=value.get("location"), replaces=value.get("replaces")
         )
+        call = (value["id"], value["tool_call_id"], value["tool"], value["message_id"])
+        return cls(*call, request, value.get("stale", False), value.get("problem"))
 
 
 def change_to_state(change: FileChange) -> dict[str, Any]:

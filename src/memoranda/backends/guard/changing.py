@@ -158,10 +158,13 @@ def _waiting(layers: Layers, checked: Sequence[Consulted], modes: Sequence[Mode]
         if proposal is None:
             return Outcome(nowhere_to_propose(plans, reason or "a rule says so"))
         return Outcome(waits_as_proposal(plans, proposal), proposal=proposal)
-    waiting = [one for one, mode in zip(plans, modes, strict=True) if mode == "interrupt" and not is_approved(one)]
-    if waiting:
-        return Outcome(waits_for_approval(waiting[0]), approvals=tuple(approval_of(one) for one in waiting))
-    return None
+    inner = layers.inner
+    open_to = [mode != "interrupt" or is_approved(inner, one) for one, mode in zip(plans, modes, strict=True)]
+    if all(open_to):
+        return None
+    # Changes that belong together wait together: none of them lands while a person has yet to decide on another.
+    first = plans[open_to.index(False)]
+    return Outcome(waits_for_approval(first), approvals=tuple(approval_of(inner, one) for one in plans))
 
 
 def _holds_unseen(one: Plan) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from memoranda.backends.base import Backend
 from memoranda.backends.guard.looking import text_or_bytes
 from memoranda.backends.guard.planning import Plan
-from memoranda.backends.protocol import SEEN, ApprovalRequest, FileChange, MoveFile, WriteFile
+from memoranda.backends.protocol import SEEN, ApprovalRequest, Base, FileChange, MoveFile, WriteFile
 from memoranda.backends.runtime import current_tool_call, running_author
 from memoranda.backends.steps import Steps, ask
 from memoranda.errors import InvalidPathError
@@ -50,10 +50,24 @@ def approved(*requests: ApprovalRequest) -> Generator[None]:
         _approved.reset(token)
 
 
-def is_approved(plan: Plan) -> bool:
-    """Whether a person has approved just this change of just this state."""
-    wanted = _comparable(plan.exact.change)
-    return any(request.base == plan.base and _comparable(request.change) == wanted for request in _approved.get())
+def is_approved(inner: Backend, plan: Plan) -> bool:
+    """Whether a person has approved just this change of just this state of just this file."""
+    requests = _approved.get()
+    if not requests:
+        return False
+    wanted, location = _comparable(plan.exact.change), inner.location(plan.main.place)
+    return any(
+        request.base == plan.base
+        and request.replaces == _replaces(plan)
+        and request.location == location
+        and _comparable(request.change) == wanted
+        for request in requests
+    )
+
+
+def _replaces(plan: Plan) -> Base | None:
+    """The state of what a move would replace."""
+    return plan.main.state.base if len(plan.touches) > 1 else None
 
 
 def _comparable(change: FileChange) -> FileChange:
@@ -69,7 +83,7 @@ def _comparable(change: FileChange) -> FileChange:
     return replace(change, base=None)
 
 
-def approval_of(plan: Plan) -> ApprovalRequest:
+def approval_of(inner: Backend, plan: Plan) -> ApprovalRequest:
     """The request to a person about a change, noted in the tool call at hand."""
     change = plan.exact.change
     if isinstance(change, WriteFile) and change.base == SEEN:
@@ -82,6 +96,8 @@ def approval_of(plan: Plan) -> ApprovalRequest:
         diff=_diff(plan),
         before=before if isinstance(before, str) else None,
         after=after if isinstance(after, str) else None,
+        location=inner.location(main.place),
+        replaces=_replaces(plan),
     )
     call = current_tool_call()
     if call is not None:
