@@ -129,9 +129,6 @@ def test_a_tree_answers_as_files_in_the_store_do(
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(file_paths, texts, max_size=5), st.lists(changes, min_size=1, max_size=4))
 def test_a_commit_lands_alike_or_not_at_all(versioned: MemoryStore, files: dict[str, str], changing: list[Any]) -> None:
-    # A folder moves with one change in a store; elsewhere a change of a commit is about one file.
-    folders = {path.rpartition("/")[0] for path in files}
-    changing = [c for c in changing if not (isinstance(c, MoveFile) and any(f.startswith(c.path) for f in folders))]
     versioned.delete_prefix(NS, "/")
     stored, tree = VersionedFiles(versioned, NS), TreeFiles()
     for backend in (stored, tree):

@@ -248,6 +248,8 @@ def _plan_change(files: Files, placed: PlacedChange) -> Plan[Any]:
             return plan_delete(alone, place, base)
         case MoveFile(_, _, overwrite):
             assert to is not None
+            if place.path not in files:
+                return Plan(MoveResult(error="Error: " + not_found(place)))
             return plan_move(files, place, to, overwrite=overwrite)
 
 
@@ -412,8 +414,7 @@ class UnversionedFiles(Backend):
     def commit_steps(self, changes: Sequence[PlacedChange]) -> Steps[FilesCommitResult]:
         settled = [self._settled(change) for change in changes]
         places = [place for change in changes for place in (change.place, change.to) if place is not None]
-        folders = [place for change in changes if change.to is not None for place in (change.place, change.to)]
-        return (yield from self._changed(places, lambda files: plan_changes(files, settled), folders))
+        return (yield from self._changed(places, lambda files: plan_changes(files, settled)))
 
     def _changed(self, alone: Sequence[Place], planner: Planner[R], below: Sequence[Place] = ()) -> Steps[R]:
         plan = yield from self.change_steps(alone, planner, below)

@@ -185,6 +185,8 @@ class VersionedFiles(VersionedReading):
     def commit_steps(self, changes: Sequence[PlacedChange]) -> Steps[FilesCommitResult]:
         placed = self._changes(changes)
         try:
+            if (missing := (yield from self._no_file_to_move(changes))) is not None:
+                return FilesCommitResult(error="Error: " + not_found(missing))
             result = yield from self._apply(placed)
         except MemorandaError as error:
             said = str(error)
@@ -206,6 +208,18 @@ class VersionedFiles(VersionedReading):
             paths=tuple((change.to or change.place).shown for change in changes),
             revisions=tuple(landed.revision for landed in result.revisions),
         )
+
+    def _no_file_to_move(self, changes: Sequence[PlacedChange]) -> Steps[Place | None]:
+        """The first move of a commit whose source is no file: the store would move the folder of that name."""
+        made: set[str] = set()
+        wanted: list[Place] = []
+        for place, change, to in changes:
+            if to is not None and place.path not in made:
+                wanted.append(place)
+            if not isinstance(change, DeleteFile):
+                made.add((to or place).path)
+        items = (yield from self._get(wanted)) if wanted else []
+        return next((place for place, item in zip(wanted, items, strict=True) if item is None), None)
 
     def store_changes(self, changes: Sequence[PlacedChange]) -> tuple[MemoryStore, list[Change]]:
         return self.store, self._changes(changes)

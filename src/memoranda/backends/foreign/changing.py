@@ -26,7 +26,7 @@ from memoranda.backends.protocol import (
     WriteFile,
     WriteResult,
 )
-from memoranda.backends.runtime import forget, last_seen
+from memoranda.backends.runtime import last_seen, unnoticed
 from memoranda.backends.steps import Steps
 from memoranda.backends.tree import digest_of
 from memoranda.backends.unversioned import cannot_move, changed_since, occupied, plan_append, refused_write
@@ -238,13 +238,8 @@ class ForeignBackend(ForeignFiles):
 
     def _current_unseen(self, place: Place) -> Steps[FileDownloadResponse]:
         """What a file holds now, for a comparison that shows it to nobody."""
-        seen = self._last_seen(place)
-        current = yield from self._current(place)
-        if seen is not None:
-            self._saw(place, seen or None)
-        elif self._ours is None:
-            forget(file_id(place))
-        return current
+        with unnoticed():
+            return (yield from self._current(place))
 
     def _noted(self, place: Place, result: C, revision: Base | None) -> C:
         if result.error is None:
