@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from memoranda import MemoryStore, open_store
 from memoranda.backends.plain import PlainFiles
+from memoranda.backends.plans import Plan, applied
 from memoranda.backends.protocol import AppendFile, DeleteFile, EditFile, MoveFile, WriteFile
 from memoranda.backends.state import StateBackend, _StateFiles
 from memoranda.backends.steps import Steps, done
 from memoranda.backends.tree import changed_files, digest_of, merge_file_states, revision_of
-from memoranda.backends.unversioned import Plan, UnversionedFiles, applied
+from memoranda.backends.unversioned import UnversionedFiles
 from memoranda.backends.versioned import VersionedFiles
 from memoranda.files.format import FileData, create_file_data
 from memoranda.store.changes import Namespace

@@ -16,6 +16,16 @@ from memoranda.backends.disk import files as disk
 from memoranda.backends.disk.lock import writing_below
 from memoranda.backends.disk.root import DiskRefusalError, Problem, Root, reason, too_large
 from memoranda.backends.places import Place
+from memoranda.backends.plans import (
+    Plan,
+    Planner,
+    R,
+    Unreadable,
+    cannot_move,
+    occupied,
+    plan_delete,
+    plan_write,
+)
 from memoranda.backends.protocol import (
     Base,
     DeleteResult,
@@ -28,17 +38,7 @@ from memoranda.backends.protocol import (
 )
 from memoranda.backends.steps import Steps, block
 from memoranda.backends.tree import Search, content_of, digest_of, folder_info, newest_first
-from memoranda.backends.unversioned import (
-    Plan,
-    Planner,
-    R,
-    Unreadable,
-    UnversionedFiles,
-    cannot_move,
-    occupied,
-    plan_delete,
-    plan_write,
-)
+from memoranda.backends.unversioned import UnversionedFiles
 from memoranda.backends.wording import not_found
 from memoranda.errors import MemorandaError
 from memoranda.files.format import FileData, create_file_data

@@ -11,10 +11,11 @@ from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem
 
 from memoranda.backends.gate import gate_of
 from memoranda.backends.places import Place
+from memoranda.backends.plans import Plan, Planner, R, Unreadable
 from memoranda.backends.protocol import EditResult, GlobResult, GrepResult, LsResult
 from memoranda.backends.steps import Steps, ask
 from memoranda.backends.tree import Search, glob_files, grep_files, list_folder
-from memoranda.backends.unversioned import Plan, Planner, R, Unreadable, UnversionedFiles
+from memoranda.backends.unversioned import UnversionedFiles
 from memoranda.errors import InvalidPathError, MemorandaError
 from memoranda.files.format import FileData, read_file_data
 from memoranda.files.path import canonical_path

@@ -7,11 +7,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from memoranda.backends.places import Place
+from memoranda.backends.plans import Plan, Planner, R, Unreadable
 from memoranda.backends.protocol import GlobResult, GrepResult, LsResult
 from memoranda.backends.runtime import current_config
 from memoranda.backends.steps import Steps, done
 from memoranda.backends.tree import Search, glob_files, grep_files, list_folder
-from memoranda.backends.unversioned import Plan, Planner, R, Unreadable, UnversionedFiles
+from memoranda.backends.unversioned import UnversionedFiles
 from memoranda.errors import InvalidPathError, InvalidValueError, MemorandaError
 from memoranda.files.format import FileData, read_file_data
 from memoranda.files.path import canonical_path

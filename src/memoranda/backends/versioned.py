@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memoranda.backends.places import Place, PlacedChange
+from memoranda.backends.plans import cannot_move, occupied, refused_write
 from memoranda.backends.protocol import (
     SEEN,
     AppendFile,
@@ -22,7 +23,6 @@ from memoranda.backends.protocol import (
 )
 from memoranda.backends.runtime import forget, running_author
 from memoranda.backends.steps import Steps, ask
-from memoranda.backends.unversioned import cannot_move, occupied, refused_write
 from memoranda.backends.versioned_reading import VersionedReading, told
 from memoranda.backends.wording import exists_unread, not_found, refused_as_deleted, refused_with, with_shown_paths
 from memoranda.errors import (

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from memoranda.backends.foreign.answers import shown_error
 from memoranda.backends.foreign.reading import ForeignFiles, file_id
 from memoranda.backends.places import Place, PlacedChange
+from memoranda.backends.plans import cannot_move, changed_since, occupied, plan_append, refused_write
 from memoranda.backends.protocol import (
     FILE_NOT_FOUND,
     SEEN,
@@ -29,7 +30,6 @@ from memoranda.backends.protocol import (
 from memoranda.backends.runtime import last_seen, unnoticed
 from memoranda.backends.steps import Steps
 from memoranda.backends.tree import digest_of
-from memoranda.backends.unversioned import cannot_move, changed_since, occupied, plan_append, refused_write
 from memoranda.backends.wording import not_found
 from memoranda.files.format import create_file_data
 
