@@ -227,6 +227,24 @@ def test_a_guard_behind_a_route_still_guards(store: MemoryStore) -> None:
     assert "permission denied" in (outer.write("/m/free.md", "x").error or "")
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"permissions": [P(["write"], ["/none"], "deny")]}, {"hooks": [lambda event: None]}],
+)
+def test_other_mounts_are_not_emptied_in_passing(store: MemoryStore, settings: Any) -> None:
+    memory = StoreBackend(namespace=("ann",), store=store)
+    tree = CompositeBackend(StoreBackend(namespace=("front",), store=store), {"/x/m/": memory})
+    for path in ("/x/m/a.md", "/x/b.md"):
+        tree.write(path, "text")
+    guard = GuardedBackend(tree, **settings)
+    for result in (guard.delete("/"), guard.delete("/x"), guard.move("/x", "/y")):
+        assert "holds other mounts: /x/m/" in (result.error or "")
+    assert tree.read("/x/m/a.md").error is None
+    assert tree.read("/x/b.md").error is None
+    assert guard.delete("/x/m/a.md").error is None
+    assert guard.delete("/x").error is None
+
+
 def test_a_guard_says_nothing_wrong_about_itself(files: Any) -> None:
     guard = GuardedBackend(files, [P(["write"], ["/a/**"], "deny")])
     assert hash(guard) == hash(guard)

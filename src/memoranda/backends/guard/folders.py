@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from memoranda.backends.composite import CompositeBackend
 from memoranda.backends.guard.changing import Outcome, change, denied, write_modes
 from memoranda.backends.guard.layers import Layers
 from memoranda.backends.guard.looking import ListingError, files_below
@@ -16,6 +17,7 @@ from memoranda.backends.protocol import ChangeResult, DeleteFile, DeleteResult, 
 from memoranda.backends.steps import Steps
 from memoranda.backends.unversioned import cannot_move
 from memoranda.backends.wording import not_found
+from memoranda.files.path import folder_prefix
 
 C = TypeVar("C", bound=ChangeResult)
 
@@ -41,6 +43,8 @@ def delete_folder(layers: Layers, place: Place) -> Steps[DeleteResult]:
     modes, refusal = yield from write_modes(layers, asked)
     if refusal is not None:
         return DeleteResult(error=_denied_below(place, files))
+    if (error := _other_mounts(layers, place, files, "Deleting")) is not None:
+        return DeleteResult(error=error)
     outcome = yield from _together(layers, asked, modes)
     if outcome.error is not None:
         return _unchanged(DeleteResult(), outcome)
@@ -72,6 +76,8 @@ def move_folder(layers: Layers, place: Place, to: Place, *, overwrite: bool) -> 
     modes, refusal = yield from write_modes(layers, asked)
     if refusal is not None:
         return MoveResult(error=_denied_below(place, files))
+    if (error := _other_mounts(layers, place, files, "Moving")) is not None:
+        return MoveResult(error=error)
     outcome = yield from _together(layers, asked, modes)
     if outcome.error is not None:
         return _unchanged(MoveResult(), outcome)
@@ -109,6 +115,23 @@ def _denied_below(place: Place, files: Sequence[Place]) -> str:
     if list(files) == [place]:
         return denied(place, "write")
     return denied(place, "write").replace("A rule", "It holds files that must stay as they are: a rule", 1)
+
+
+def _other_mounts(layers: Layers, place: Place, files: Sequence[Place], doing: str) -> str | None:
+    """Why a folder is left alone as without a guard: files of other mounts lie in it."""
+    composite: Any = layers.inner
+    while composite is not None and not isinstance(composite, CompositeBackend):
+        composite = getattr(composite, "backend", None)
+    if composite is None:
+        return None
+    mounts = {composite.leaf_prefix(file.path) for file in files}
+    others = sorted(place.show(mount) + "/" for mount in mounts if mount.startswith(folder_prefix(place.path)))
+    if not others:
+        return None
+    return (
+        f"Error: {place.shown} holds other mounts: {', '.join(others)}. {doing} it would empty them too, so nothing "
+        "was changed. Name the files or the folders inside it one by one."
+    )
 
 
 def _at(place: Place, shown: str) -> Place:
