@@ -119,7 +119,7 @@ def test_the_matrix_covers_every_public_method() -> None:
         if not name.startswith("_") and not name.endswith("_steps") and "a" + name in dir(Backend)
     }
     # What backends tell each other; none of it reads or changes a file.
-    asked = {"scope_key", "is_lasting", "is_read_only", "store_changes"}
+    asked = {"scope_key", "is_lasting", "is_read_only", "location", "store_changes"}
     others = {name for name, _ in inspect.getmembers(Backend, callable) if not name.startswith("_")} - asked
     assert {name for name in others if not name.endswith("_steps")} == public | {"a" + name for name in public}
     assert tried == public
