@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from memoranda.backends.places import Place, PlacedChange
@@ -34,6 +35,7 @@ from memoranda.errors import (
     MemorandaError,
 )
 from memoranda.files.edit import replace
+from memoranda.files.format import is_file_value, read_file_data
 from memoranda.store.changes import (
     Append,
     Change,
@@ -48,6 +50,8 @@ from memoranda.store.changes import (
 )
 from memoranda.store.keys import file_key
 from memoranda.store.store import MemoryStore
+
+_ABOUT_TEXT = ("text_not_found", "text_not_unique", "not_editable")
 
 
 class VersionedFiles(VersionedReading):
@@ -79,23 +83,23 @@ class VersionedFiles(VersionedReading):
     @told(EditResult)
     def edit_steps(self, place: Place, old: str, new: str, replace_all: bool, base: Base | None) -> Steps[EditResult]:
         edit = Edit(self.namespace, place.path, old, new, replace_all, self._strict_base(place, base))
-        result = yield from self._apply([edit])
+        result = yield from self._change_text(place, edit)
         if result.conflicts:
             conflict = result.conflicts[0]
             return EditResult(error="Error: " + _said(place, conflict, edit), conflict=conflict.reason == "changed")
         self._saw_landed(result)
-        (landed,) = result.revisions
+        landed = result.revisions[-1]
         return EditResult(path=place.shown, occurrences=landed.occurrences, revision=landed.revision)
 
     @told(WriteResult)
     def append_steps(self, place: Place, text: str, base: Base | None) -> Steps[WriteResult]:
         append = Append(self.namespace, place.path, text, self._strict_base(place, base))
-        result = yield from self._apply([append])
+        result = yield from self._change_text(place, append)
         if result.conflicts:
             conflict = result.conflicts[0]
             return WriteResult(error="Error: " + _said(place, conflict, append), conflict=conflict.reason == "changed")
         self._saw_landed(result)
-        (landed,) = result.revisions
+        landed = result.revisions[-1]
         return WriteResult(path=place.shown, revision=landed.revision)
 
     @told(DeleteResult)
@@ -242,6 +246,18 @@ class VersionedFiles(VersionedReading):
                     assert to is not None
                     found.append(Move(self.namespace, place.path, to.path, overwrite=overwrite))
         return found
+
+    def _change_text(self, place: Place, change: Edit | Append) -> Steps[CommitResult]:
+        """Change a file's text; one that was put by hand, without the marks of a file, becomes a file with it."""
+        result = yield from self._apply([change])
+        if not result.conflicts or result.conflicts[0].reason not in _ABOUT_TEXT:
+            return result
+        item = yield from ask(self.store.get, self.namespace, place.path)
+        if item is None or is_file_value(item.value) or not isinstance(item.value.get("content"), str):
+            return result
+        text = read_file_data(item.value, lenient=True)["content"]
+        first = Write(self.namespace, place.path, text, item.revision, merge=False)
+        return (yield from self._apply([first, dataclasses.replace(change, base=None)]))
 
     def _apply(self, changes: Sequence[Change]) -> Steps[CommitResult]:
         return (yield from ask(self.store.commit, ChangeSet(changes, running_author()), on_conflict="return"))

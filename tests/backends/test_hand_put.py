@@ -1,0 +1,41 @@
+"""Files that were put into the store by hand, with nothing but their content."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoranda import MemoryStore
+from memoranda.backends import GuardedBackend, StoreBackend
+from memoranda.backends.hooks import size_limit
+
+ANN = ("ann",)
+
+
+@pytest.fixture(params=[False, True], ids=["bare", "guarded"])
+def files(request: pytest.FixtureRequest, store: MemoryStore) -> StoreBackend | GuardedBackend:
+    backend = StoreBackend(namespace=ANN, store=store)
+    store.put(ANN, "/AGENTS.md", {"content": 'Tea: "green"\nTone: short\n'})
+    return GuardedBackend(backend, hooks=[size_limit(max_bytes=1000)]) if request.param else backend
+
+
+def _text(store: MemoryStore) -> str:
+    item = store.get(ANN, "/AGENTS.md")
+    assert item is not None
+    return item.value["content"]
+
+
+def test_an_edit_over_lines(files: StoreBackend, store: MemoryStore) -> None:
+    assert files.edit("/AGENTS.md", 'Tea: "green"\nTone', "Tea: black\nTone").occurrences == 1
+    assert _text(store) == "Tea: black\nTone: short\n"
+    assert files.edit("/AGENTS.md", "black", "white").error is None
+
+
+def test_an_append(files: StoreBackend, store: MemoryStore) -> None:
+    assert files.append("/AGENTS.md", "Milk: no").error is None
+    assert _text(store) == 'Tea: "green"\nTone: short\nMilk: no'
+
+
+def test_an_edit_that_fits_nowhere(files: StoreBackend, store: MemoryStore) -> None:
+    assert "not found" in (files.edit("/AGENTS.md", "coffee\nTone", "x").error or "")
+    assert _text(store) == 'Tea: "green"\nTone: short\n'
+    assert len(store.history(ANN, "/AGENTS.md")) == 1
