@@ -170,7 +170,10 @@ def backends_page() -> str:
     parts += _grouped(memoranda.backends.hooks, _HOOKS)
     protocol = memoranda.backends.protocol
     parts += ["# Changes and results", "Imported from `memoranda.backends.protocol`."]
-    parts += ["## Changes", "What `Backend.commit` takes, and what a person is asked about."]
+    parts += [
+        "## Changes",
+        "What `Backend.commit` takes, and what a person is asked about. In `memoranda.backends` too.",
+    ]
     for name in _CHANGES:
         parts += _described(name, getattr(protocol, name))
     parts += ["## Results", "Every operation answers with one of these; `error` is None where it succeeded."]
@@ -189,11 +192,11 @@ def agents_page() -> str:
         "`create_deep_agent` also from `memoranda`. See [the guide](../guides/agents.md).",
     ]
     first = {name for names in _AGENTS.values() for name in names} | {*middleware.__all__}
-    rest = [name for name in memoranda.agents.__all__ if name not in first]
+    rest = [name for name in memoranda.agents.__all__ if name not in first and not name.endswith("Error")]
     parts += _grouped(memoranda.agents, {**_AGENTS, "Parts": rest}, elsewhere=first)
     parts += ["# Middleware", "Imported from `memoranda.agents.middleware`; each works alone with any `create_agent`."]
     for name in middleware.__all__:
-        parts += _described(name, getattr(middleware, name))
+        parts += [] if name.endswith("Error") else _described(name, getattr(middleware, name))
     for module, names in _ROOMS.items():
         kept = [name for name in names if name not in middleware.__all__]
         parts += [f"## From `{module}`"] if kept else []
@@ -226,7 +229,7 @@ def errors_page() -> str:
 _ANSWERED = ("ForeignFailureError", "BrokenSkillError")
 """Errors that become part of an answer; no caller meets them."""
 
-_PUBLIC = ("memoranda", "memoranda.backends", "memoranda.agents", "memoranda.transfer")
+_PUBLIC = ("memoranda", "memoranda.backends", "memoranda.agents", "memoranda.agents.middleware", "memoranda.transfer")
 
 
 def _errors() -> list[type[Exception]]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from memoranda.store.changes import Restore as Restore
     from memoranda.store.changes import Write as Write
     from memoranda.store.changes import acting_as as acting_as
+    from memoranda.store.namespaces import InvalidNamespaceError as InvalidNamespaceError
     from memoranda.store.opening import aopen_store as aopen_store
     from memoranda.store.opening import open_store as open_store
     from memoranda.store.store import MemoryStore as MemoryStore
@@ -75,6 +76,7 @@ _EXPORTS = {
         "Write",
         "acting_as",
     ],
+    "memoranda.store.namespaces": ["InvalidNamespaceError"],
     "memoranda.store.opening": ["aopen_store", "open_store"],
     "memoranda.store.store": ["MemoryStore"],
     "memoranda.store.types": [

@@ -348,3 +348,13 @@ def test_a_guard_below_is_not_passed_by_a_commit_or_a_move(store: MemoryStore) -
     assert reading.move("/m/secret/key.md", "/out.md").error is not None
     assert reading.commit([MoveFile("/m/secret/key.md", "/out.md")]).error is not None
     assert reading.read("/out.md").error is not None
+
+
+def test_a_seed_lies_where_it_was_found(store: MemoryStore) -> None:
+    put(store, "/memories/AGENTS.md", "tea")
+    tree = over(store)
+    before = tree.location(place_of("/memories/AGENTS.md"))
+    assert tree.read("/memories/AGENTS.md").error is None
+    found = tree.location(place_of("/memories/AGENTS.md"))
+    plain = StoreBackend(namespace=("ann",), store=store)
+    assert found == plain.location(place_of("/memories/AGENTS.md")) != before

@@ -18,6 +18,7 @@ from memoranda.backends import (
     StagedBackend,
     StoreBackend,
 )
+from memoranda.backends.places import place_of
 from memoranda.backends.protocol import AppendFile, DeleteFile, EditFile, MoveFile, WriteFile
 
 
@@ -392,3 +393,7 @@ async def test_the_async_form(staged: StagedBackend, files: StoreBackend) -> Non
 def test_every_method_of_a_backend_is_staged(staged: StagedBackend) -> None:
     brought = [name for name in vars(Backend) if name.endswith("_steps")]
     assert brought and all(name in vars(StagedBackend) for name in brought)
+
+
+def test_a_file_lies_where_the_backend_below_has_it(staged: StagedBackend, files: StoreBackend) -> None:
+    assert staged.location(place_of("/a.md")) == files.location(place_of("/a.md")) is not None

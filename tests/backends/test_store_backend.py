@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memoranda import Author, MemoryStore, acting_as
+from memoranda import Author, InvalidNamespaceError, MemoryStore, acting_as
 from memoranda.backends import SEEN, StoreBackend, by_org, by_user
 from memoranda.backends import runtime as runtime_module
 from memoranda.backends.places import Place, PlacedChange
@@ -379,3 +379,8 @@ def test_documents_and_plain_keys_are_left_in_their_form(files: StoreBackend, st
     assert '"likes": "tea"' in text(files.read("/profile"))
     assert files.edit("/profile", '"tea"', '"coffee"').error is None
     assert store.get(ANN, "/profile").value == {"likes": "coffee"}  # type: ignore[union-attr]
+
+
+def test_a_namespace_that_nothing_can_be_written_to_is_told_at_once() -> None:
+    with pytest.raises(InvalidNamespaceError, match="reserved by LangGraph"):
+        StoreBackend(namespace=("langgraph",))

@@ -19,6 +19,9 @@ for _package in ("langchain", "yaml"):
         )
 
 if TYPE_CHECKING:
+    from memoranda.agents.errors import InvalidSubagentError as InvalidSubagentError
+    from memoranda.agents.errors import UnknownModelError as UnknownModelError
+    from memoranda.agents.errors import UnknownToolError as UnknownToolError
     from memoranda.agents.factory import create_deep_agent as create_deep_agent
     from memoranda.agents.summary import FileSummary as FileSummary
     from memoranda.agents.summary import MemorySummary as MemorySummary
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from memoranda.agents.tools import file_tools as file_tools
 
 _EXPORTS = {
+    "errors": ["InvalidSubagentError", "MissingPackageError", "UnknownModelError", "UnknownToolError"],
     "factory": ["create_deep_agent"],
     "summary": ["FileSummary", "MemorySummary", "amemory_summary", "memory_summary"],
     "tools": ["file_tools"],

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from memoranda.backends.permissions import FilesystemPermission as FilesystemPermission
     from memoranda.backends.permissions import InvalidPermissionError as InvalidPermissionError
     from memoranda.backends.protocol import SEEN as SEEN
+    from memoranda.backends.protocol import AppendFile as AppendFile
+    from memoranda.backends.protocol import DeleteFile as DeleteFile
+    from memoranda.backends.protocol import EditFile as EditFile
+    from memoranda.backends.protocol import MoveFile as MoveFile
+    from memoranda.backends.protocol import WriteFile as WriteFile
     from memoranda.backends.routes import RouteError as RouteError
     from memoranda.backends.scopes import Scope as Scope
     from memoranda.backends.scopes import ScopeError as ScopeError
@@ -54,7 +59,7 @@ _EXPORTS = {
     "factories": ["BackendOfRuntime", "NoBackendError"],
     "filesystem": ["FileError", "FilesystemBackend"],
     "foreign": ["as_backend"],
-    "protocol": ["SEEN"],
+    "protocol": ["SEEN", "AppendFile", "DeleteFile", "EditFile", "MoveFile", "WriteFile"],
     "routes": ["RouteError"],
     "scopes": ["Scope", "ScopeError", "by_assistant", "by_org", "by_user"],
     "staged": ["StagedBackend"],

@@ -209,7 +209,7 @@ class SeededFiles(Backend):
         return self.inner.is_lasting(place)
 
     def location(self, place: Place) -> str | None:
-        return self.inner.location(place)
+        return self.inner.location(self.seeds.known(place))
 
     def is_read_only(self, place: Place) -> bool:
         return self.inner.is_read_only(place)

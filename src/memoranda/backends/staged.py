@@ -366,6 +366,9 @@ class StagedBackend(Backend):
     def is_lasting(self, place: Place) -> bool:
         return False  # what is staged is gone with this object
 
+    def location(self, place: Place) -> str | None:
+        return self.backend.location(place)
+
     def is_read_only(self, place: Place) -> bool:
         return self.backend.is_read_only(place)
 

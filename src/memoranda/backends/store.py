@@ -36,6 +36,7 @@ from memoranda.backends.versioned import VersionedFiles
 from memoranda.backends.wording import refused_read_only
 from memoranda.errors import MemorandaError
 from memoranda.store.changes import Change, Namespace
+from memoranda.store.namespaces import encode_writable
 from memoranda.store.store import MemoryStore
 
 
@@ -82,7 +83,7 @@ class StoreBackend(Backend):
             read_only if read_only is not None else isinstance(namespace, Scope) and namespace.is_read_only
         )
         if not callable(namespace):
-            resolve_namespace(namespace)  # a mistake is told at once
+            encode_writable(resolve_namespace(namespace))  # a mistake is told at once
 
     def __repr__(self) -> str:
         store = "" if self.store is None else f", store={self.store!r}"
