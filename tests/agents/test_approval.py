@@ -18,7 +18,7 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
-from memoranda import MemoryStore
+from memoranda import MemoryStore, create_deep_agent
 from memoranda.agents.middleware import FilesMiddleware
 from memoranda.agents.middleware.approval import ApprovalContextError, ApprovalMiddleware
 from memoranda.agents.middleware.approval_decisions import InvalidDecisionError
@@ -523,6 +523,37 @@ def test_an_approval_is_not_used_up_while_the_storage_fails(
     with_user(agent, Command(resume={"decisions": [APPROVE]}), "ann")
     item = store.get(("ann",), "/policies/tea.md")
     assert item is not None and item.value["content"] == "Be kind."
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["same agent", "built anew"])
+def test_an_approved_change_of_a_subagent_is_signed_by_it(store: MemoryStore, again: bool) -> None:
+    saver = InMemorySaver()
+    rule = FilesystemPermission(["write"], ["/secret/**"], "interrupt")
+    lines = [
+        call("task", description="d", subagent_type="researcher"),
+        write("x", "/free.md"),
+        write("x", "/secret/a.md"),
+    ]
+
+    def build(*script: Any) -> Any:
+        return create_deep_agent(
+            ScriptedChatModel(script=script),
+            backend=StoreBackend(namespace=ACME),
+            store=store,
+            checkpointer=saver,
+            name="boss",
+            permissions=[rule],
+            subagents=[{"name": "researcher", "description": "d", "system_prompt": "p"}],
+        )
+
+    agent = build(*lines, say("done"), say("done"))
+    asked = run(agent)
+    assert len(requests(asked)) == 1
+    resume(build(say("done"), say("done")) if again else agent, APPROVE)
+    (free,), (secret,) = store.history(ACME, "/free.md"), store.history(ACME, "/secret/a.md")
+    assert free.author.actor == secret.author.actor == "agent:researcher"
+    assert secret.author.tool_call_id == lines[2].tool_calls[0]["id"]
+    assert secret.author.reason is not None and "approved by" in secret.author.reason
 
 
 def test_files_without_revisions(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from langgraph.types import Command
 from memoranda.agents.adopting import BackendLike, adopted
 from memoranda.agents.middleware.approval_decisions import Decision, action_of, ask
 from memoranda.agents.middleware.approval_requests import PendingApproval, with_base
-from memoranda.agents.middleware.signing import RUN_KEY, run_of_caller
+from memoranda.agents.middleware.signing import signed_by
 from memoranda.agents.middleware.tool_calls import ToolCallMiddleware, ToolCallState, seen_of, seen_since
 from memoranda.backends import steps as stepping
 from memoranda.backends.base import Backend
@@ -33,7 +33,6 @@ from memoranda.backends.protocol import (
 from memoranda.backends.runtime import ToolCall, current_config, inside_tool_call
 from memoranda.backends.steps import Steps, aperform, perform
 from memoranda.errors import MemorandaError
-from memoranda.store.changes import Author, acting_as
 
 _SAME_CONTEXT = "Resume it with the same context as the run that asked."
 
@@ -130,10 +129,7 @@ class ApprovalMiddleware(ToolCallMiddleware):
         told: dict[str, list[tuple[str, bool]]] = {}
         for each, decision in zip(waiting, decisions, strict=True):
             call = ToolCall(id=each.tool_call_id, seen=known)
-            author = Author(
-                run_id=None if run_of_caller() else cast("Any", state).get(RUN_KEY), reason=_reason(each, runtime)
-            )
-            with inside_tool_call(call), acting_as(author):
+            with inside_tool_call(call), signed_by(each.tool_call_id, state, _reason(each, runtime)):
                 outcome = yield from _carried_out(self.backend, each, decision)
             if isinstance(outcome, PendingApproval):
                 pending[each.id] = outcome.to_state()

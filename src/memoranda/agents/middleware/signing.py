@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple, cast
 from uuid import uuid4
@@ -32,21 +32,31 @@ class _Signing(NamedTuple):
 _around: ContextVar[_Signing | None] = ContextVar("memoranda_signing", default=None)
 
 
+def signed(request: ToolCallRequest) -> AbstractContextManager[None]:
+    """Sign every change inside the block with the tool call that makes it."""
+    return signed_by(request.tool_call["id"], request.state)
+
+
 @contextmanager
-def signed(request: ToolCallRequest) -> Generator[None]:
-    """Sign every change inside the block with the tool call that makes it.
+def signed_by(tool_call_id: str | None, state: Any, reason: str | None = None) -> Generator[None]:
+    """Sign every change inside the block with a tool call of the agent that runs.
 
     In a subagent its own name and call take the place of its parent's, the run stays the same.
+
+    Args:
+        tool_call_id: The tool call.
+        state: The state of the agent that runs.
+        reason: Why the changes are made; None: as the application says.
     """
     around = _around.get()
     said = current_author() if around is None else around.said
-    run_id = (around and around.run_id) or run_of_caller() or _run_in_state(request.state)
+    run_id = (around and around.run_id) or run_of_caller() or _run_in_state(state)
     author = Author(
         actor=said.actor or f"agent:{agent_name() or 'agent'}",
         thread_id=said.thread_id or current_thread(),
         run_id=said.run_id or run_id,
-        tool_call_id=request.tool_call["id"] or said.tool_call_id,
-        reason=said.reason,
+        tool_call_id=tool_call_id or said.tool_call_id,
+        reason=reason or said.reason,
     )
     token = _around.set(_Signing(said, run_id))
     try:
