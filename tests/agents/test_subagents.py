@@ -342,3 +342,41 @@ def test_subagents_in_a_plain_agent(files: StoreBackend) -> None:
     assert last_text(create_agent(model, middleware=[delegating]).invoke({"messages": "Go."})) == "42"
     with pytest.raises(InvalidSubagentError, match="no runnable"):
         SubagentsMiddleware([{"name": "x", "description": "x"}])
+
+
+def test_memory_that_a_subagent_writes_is_told_once_in_the_parents_stream(files: StoreBackend) -> None:
+    inner = create_deep_agent(
+        ScriptedChatModel(script=[call("write_file", file_path="/b.md", content="b"), say("ok")]), backend=files
+    )
+    worker = spec("worker", call("write_file", file_path="/a.md", content="a"), say("ok"))
+    compiled = {"name": "compiled", "description": "d", "runnable": inner}
+
+    def agent() -> Any:
+        tasks = calls(task("worker"), task("compiled"))
+        worker["model"] = ScriptedChatModel(script=[call("write_file", file_path="/a.md", content="a"), say("ok")])
+        return create_deep_agent(
+            ScriptedChatModel(script=[tasks, say("done")]), backend=files, subagents=[worker, compiled]
+        )
+
+    told = list(agent().stream({"messages": "Go."}, thread(), stream_mode="custom"))
+    assert sorted(event["path"] for event in told) == ["/a.md", "/b.md"]
+    assert {event["author"]["actor"] for event in told} == {"agent:worker", "agent:compiled"}
+
+
+def test_and_once_with_subgraphs(files: StoreBackend) -> None:
+    worker = spec("worker", call("write_file", file_path="/a.md", content="a"), say("ok"))
+    agent = create_deep_agent(
+        ScriptedChatModel(script=[calls(task("worker")), say("done")]), backend=files, subagents=[worker]
+    )
+    told = list(agent.stream({"messages": "Go."}, thread(), stream_mode="custom", subgraphs=True))
+    assert [event["path"] for _, event in told] == ["/a.md"]
+    assert told[0][0]  # it says which subgraph
+
+
+async def test_and_in_an_event_loop(files: StoreBackend) -> None:
+    worker = spec("worker", call("write_file", file_path="/a.md", content="a"), say("ok"))
+    agent = create_deep_agent(
+        ScriptedChatModel(script=[calls(task("worker")), say("done")]), backend=files, subagents=[worker]
+    )
+    told = [event async for event in agent.astream({"messages": "Go."}, thread(), stream_mode="custom")]
+    assert [event["path"] for event in told] == ["/a.md"]

@@ -28,10 +28,10 @@ def create_deep_agent(
     *,
     system_prompt: str | SystemMessage | None = None,
     middleware: Sequence[AgentMiddleware[Any, Any, Any]] = (),
-    memory: Sequence[str] | None = None,
-    skills: Sequence[Any] | None = None,
+    memory: Sequence[str] | str | None = None,
+    skills: Sequence[Any] | str | None = None,
     permissions: Sequence[Any] | None = None,
-    hooks: Sequence[Any] = (),
+    hooks: Sequence[Any] | None = (),
     backend: BackendLike | None = None,
     subagents: Sequence[Mapping[str, Any]] | None = None,
     interrupt_on: Mapping[str, Any] | None = None,
@@ -49,14 +49,16 @@ def create_deep_agent(
     Everything that the agent, its subagents, its memory and its skills do with files goes through one guard around the
     backend. The middleware stands in this order, the first outermost: files, approval, to-do list, subagents,
     summarisation, unanswered tool calls, **yours**, skills, prompt caching, memory, human in the loop. One of yours
-    that has the name of one of ours takes its place; a `FilesMiddleware` of yours is put behind the guard.
+    that has the name of one of ours takes its place. Those of ours that you give with a backend of their own are put
+    behind the guard as well, subagents' too; the files of a `runnable` subagent are its own affair.
 
     Args:
         model: The model, or its name such as `"anthropic:claude-sonnet-4-5"`.
         tools: More tools, beside those for files, the to-do list and subagents.
         system_prompt: What comes first in the system prompt.
         middleware: More middleware.
-        memory: Paths of files that are shown in the prompt of every model call, in whatever state they are then.
+        memory: Paths of files that are shown in the prompt of every model call, in whatever state they are then;
+            folders with a slash at the end. One path may stand without a list.
         skills: Folders of skills, the later of the same name before the earlier.
         permissions: `FilesystemPermission`s; the first that matches decides, and what none matches is allowed.
         hooks: Functions that see every change before it lands; see `memoranda.backends.hooks`.
@@ -80,6 +82,10 @@ def create_deep_agent(
     Raises:
         UnknownModelError: The model's name is not known.
         MissingPackageError: The model's provider is not installed.
+        InvalidPermissionError: A rule or a hook is none, or one stands where a list belongs.
+        InvalidSubagentError: A specification makes no subagent.
+        InvalidPathError: A source of memory or skills is no path.
+        InvalidValueError: Sources of memory or skills are no texts.
 
     Example:
         >>> from memoranda import open_store
@@ -93,14 +99,15 @@ def create_deep_agent(
         'green'
     """
     chat = chat_model(model)
-    stack = Stack(chat, adopted(backend), Fence(tuple(permissions or ()), tuple(hooks)), memory, skills, interrupt_on)
+    fence = Fence(permissions, hooks)
+    stack = Stack(chat, adopted(backend), fence, memory, skills, interrupt_on, state_schema)
     own_tools = list(tools or ())
 
     def delegation(others: Sequence[AgentMiddleware[Any, Any, Any]]) -> AgentMiddleware[Any, Any, Any]:
         schemas = [each.state_schema for each in others]
         return SubagentsMiddleware(
             built(subagents or (), stack, own_tools, middleware, state_schema),
-            hooks=tuple(hooks),
+            hooks=fence.all_hooks,
             schemas=schemas if state_schema is None else [*schemas, state_schema],
         )
 

@@ -15,9 +15,12 @@ from memoranda.agents.middleware.approval import ApprovalMiddleware
 from memoranda.agents.middleware.files import FilesMiddleware
 from memoranda.agents.middleware.memory import MemoryMiddleware
 from memoranda.agents.middleware.patching import PatchToolCallsMiddleware
+from memoranda.agents.middleware.rebasing import OverBackend
 from memoranda.agents.middleware.short_term import summarization
 from memoranda.agents.middleware.skills import SkillsMiddleware
+from memoranda.agents.middleware.subagents import SubagentsMiddleware
 from memoranda.backends.base import Backend
+from memoranda.backends.guard.layers import layer_of
 from memoranda.backends.guarded import GuardedBackend
 
 AnyMiddleware: TypeAlias = AgentMiddleware[Any, Any, Any]
@@ -27,15 +30,28 @@ AnyMiddleware: TypeAlias = AgentMiddleware[Any, Any, Any]
 class Fence:
     """The guards of an agent, to be put around any backend: a subagent's around its parent's.
 
+    Raises:
+        InvalidPermissionError: A rule or a hook is none.
+
     Args:
         permissions: The rules of the outermost guard.
         hooks: Its hooks.
         inner: The fence behind it.
     """
 
-    permissions: Sequence[Any] = ()
-    hooks: Sequence[Any] = ()
+    permissions: Sequence[Any] | None = ()
+    hooks: Sequence[Any] | None = ()
     inner: Fence | None = None
+
+    def __post_init__(self) -> None:
+        layer = layer_of(self.permissions, self.hooks)
+        object.__setattr__(self, "permissions", layer.rules.permissions)
+        object.__setattr__(self, "hooks", layer.hooks)
+
+    @property
+    def all_hooks(self) -> tuple[Any, ...]:
+        """The hooks of all these guards."""
+        return (*(() if self.inner is None else self.inner.all_hooks), *(self.hooks or ()))
 
     def around(self, backend: Backend) -> Backend:
         """A backend behind these guards."""
@@ -44,7 +60,7 @@ class Fence:
 
     def narrowed(self, permissions: Sequence[Any] | None) -> Fence:
         """This fence with further rules; nothing that it forbids becomes possible."""
-        return self if not permissions else Fence(permissions, inner=self)
+        return self if permissions is None else Fence(permissions, inner=self)
 
 
 @dataclass(frozen=True)
@@ -58,14 +74,16 @@ class Stack:
         memory: The files in the prompt.
         skills: The folders of skills.
         interrupt_on: Tools that wait for a person.
+        state_schema: The form of the agent's state, if it has one of its own.
     """
 
     model: BaseChatModel
     backend: Backend
     fence: Fence
-    memory: Sequence[str] | None = None
-    skills: Sequence[Any] | None = None
+    memory: Sequence[str] | str | None = None
+    skills: Sequence[Any] | str | None = None
     interrupt_on: Mapping[str, Any] | None = None
+    state_schema: type[Any] | None = None
 
     def middleware(
         self, own: Sequence[AnyMiddleware], delegation: Callable[[Sequence[AnyMiddleware]], AnyMiddleware | None]
@@ -79,6 +97,9 @@ class Stack:
         guard = self.fence.around(self.backend)
         core, tail = self._core(guard), self._tail(guard)
         mine = [self._fenced(each, guard) for each in own]
+        schemas = [each.state_schema for each in joined(core, tail, mine)]
+        schemas += [] if self.state_schema is None else [self.state_schema]
+        mine = [_inside(each, self.fence.all_hooks, schemas) for each in mine]
         delegating = delegation(joined(core, tail, mine))
         if delegating is not None:
             core.insert(3, delegating)
@@ -107,10 +128,17 @@ class Stack:
         return tail
 
     def _fenced(self, middleware: AnyMiddleware, guard: Backend) -> AnyMiddleware:
-        """A user's `FilesMiddleware` with the fence before its files."""
-        if not isinstance(middleware, FilesMiddleware):
+        """A middleware of the user's that is one of ours, with the fence before its files."""
+        if not isinstance(middleware, OverBackend) or not hasattr(middleware, "backend"):
             return middleware
-        return middleware.over(self.fence.around(middleware.backend) if middleware.has_own_backend else guard)
+        if isinstance(middleware, FilesMiddleware) and not middleware.has_own_backend:
+            return middleware.over(guard)
+        return middleware.over(self.fence.around(middleware.backend))
+
+
+def _inside(middleware: AnyMiddleware, hooks: Sequence[Any], schemas: Sequence[type[Any]]) -> AnyMiddleware:
+    """A `SubagentsMiddleware` of the user's with what the agent around it knows; another middleware as it is."""
+    return middleware.within(hooks, schemas) if isinstance(middleware, SubagentsMiddleware) else middleware
 
 
 def prompt_caching() -> list[AnyMiddleware]:

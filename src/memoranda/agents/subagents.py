@@ -28,6 +28,8 @@ _PROMPT = (
     "result there, with the paths of the files that you wrote."
 )
 
+_REMEDY = 'Write subagents=[{"name": "…", "description": "…"}].'
+
 _KEYS = frozenset(
     [
         "name",
@@ -65,6 +67,8 @@ def built(
         InvalidSubagentError: A specification lacks its name or description, or has keys that nobody reads.
     """
     found: list[Subagent] = []
+    if not isinstance(specs, Sequence) or isinstance(specs, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidSubagentError(f"subagents={specs!r} is no list.", _REMEDY)
     for spec in specs:
         _check(spec, {subagent.name for subagent in found})
         if "runnable" in spec:
@@ -116,6 +120,8 @@ def _named(runnable: Any, name: str) -> Any:
 
 
 def _check(spec: Mapping[str, Any], names: set[str]) -> None:
+    if not isinstance(spec, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidSubagentError(f"{spec!r} is no specification of a subagent.", _REMEDY)
     name = spec.get("name")
     if not isinstance(name, str) or not name:
         raise InvalidSubagentError(f"A subagent has no name: {dict(spec)!r}.", 'Give it {"name": …, "description": …}.')

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final, Self, cast
+from typing import Any, Final, cast
 
 from langchain.agents.middleware.types import ToolCallRequest
 from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
@@ -72,13 +73,19 @@ class FilesMiddleware(ToolCallMiddleware):
         self.token_limit = token_limit
         self._names = None if tools is None else tuple(tools)
         self._descriptions = descriptions
-        self.tools = file_tools(
-            self.backend, self._names, token_limit=token_limit or TOKEN_LIMIT, descriptions=descriptions
-        )
+        self._made = self._file_tools()
+        self.tools = list(self._made)
 
-    def over(self, backend: Backend) -> Self:
-        """The same middleware over another backend."""
-        return type(self)(backend, tools=self._names, token_limit=self.token_limit, descriptions=self._descriptions)
+    def _file_tools(self) -> list[BaseTool]:
+        limit = self.token_limit or TOKEN_LIMIT
+        return file_tools(self.backend, self._names, token_limit=limit, descriptions=self._descriptions)
+
+    def _settle(self) -> None:
+        # A subclass may have added tools, or left some out.
+        made = self._file_tools()
+        anew = {id(old): new for old, new in zip(self._made, made, strict=True)}
+        self.tools = [anew.get(id(tool), tool) for tool in self.tools]
+        self._made = made
 
     def before_agent(self, state: FilesState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Name the run for the history, where nobody else did."""

@@ -21,6 +21,7 @@ from memoranda.agents.middleware.memory_block import (
 )
 from memoranda.agents.middleware.mounts import Mounts
 from memoranda.agents.middleware.prompt import appended, lines_of, takes_cache_marks
+from memoranda.agents.middleware.rebasing import OverBackend, listed
 from memoranda.backends import operations
 from memoranda.backends.base import Backend
 from memoranda.backends.protocol import (
@@ -52,7 +53,7 @@ _NOTES = {
 }
 
 
-class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
+class MemoryMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
     """Show an agent its memory: files, at the end of the system prompt, fresh at every model call.
 
     Every source is shown with its path, whether or not it exists, so that the model knows where to write. Content is
@@ -68,10 +69,11 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             `{agent_memory}` is the whole section, with the files in that place.
         add_cache_control: Mark the end of the system prompt for Anthropic's prompt cache, where the model is one of
             theirs.
+        system_prompt: Another name of `guidelines`, which Deep Agents has for it; `guidelines` goes first.
 
     Raises:
         InvalidPathError: A source is no path.
-        InvalidValueError: The budget is no positive number.
+        InvalidValueError: A source is no text, or the budget is no positive number.
 
     Example:
         >>> from langchain.agents import create_agent
@@ -107,6 +109,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         chosen = guidelines if guidelines is not None else system_prompt
         self.guidelines = GUIDELINES if chosen is None else chosen
         self.add_cache_control = add_cache_control
+        self._settle()
+
+    def _settle(self) -> None:
         self._mounts = Mounts(self.backend)
 
     def wrap_model_call(
@@ -205,8 +210,12 @@ def sources_of(sources: Sequence[str] | str) -> tuple[str, ...]:
 
     Raises:
         InvalidPathError: One is no path.
+        InvalidValueError: One is no text.
     """
-    given = [sources] if isinstance(sources, str) else sources
+    given = [sources] if isinstance(sources, str) else listed(sources, "memory", "/memories/AGENTS.md")
+    for source in given:
+        if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidValueError(f"{source!r} is no source of memory.", "Pass the path of a file or folder.")
     return tuple(
         dict.fromkeys(
             folder_prefix(canonical_path(source)) if source.endswith("/") else canonical_path(source)

@@ -11,6 +11,7 @@ from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, Mod
 from memoranda.agents.adopting import BackendLike, adopted
 from memoranda.agents.middleware.mounts import Kept, spots_of
 from memoranda.agents.middleware.prompt import UNIT, appended, attribute, clip, escape, shares, weight_of
+from memoranda.agents.middleware.rebasing import OverBackend, listed
 from memoranda.agents.middleware.skill_files import MAX_BYTES, Skill, read_skill, too_large
 from memoranda.backends import operations
 from memoranda.backends.base import Backend
@@ -43,7 +44,7 @@ class Found(NamedTuple):
     problems: tuple[str, ...]
 
 
-class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
+class SkillsMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
     r"""Tell an agent which skills it has: name, description and path, at the end of the system prompt.
 
     A skill is a folder with a `SKILL.md`, directly in one of the sources. They are looked for at every model call, so
@@ -56,6 +57,7 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
         budget: How many tokens the list may take; long descriptions are cut first.
         instructions: What the model is told about skills; None: a text of ours. A text that holds `{skills_list}` is
             the whole section, with the list in that place.
+        system_prompt: Another name of `instructions`, which Deep Agents has for it; `instructions` goes first.
 
     Raises:
         InvalidPathError: A source is no path.
@@ -90,11 +92,14 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
         if not isinstance(budget, int) or isinstance(budget, bool) or budget < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidValueError(f"{budget!r} is no budget.", "Pass a number of tokens, such as 16000.")
         self.backend: Backend = adopted(backend)
-        given = [sources] if isinstance(sources, str) else sources
+        given = [sources] if isinstance(sources, str) else listed(sources, "skills", "/skills/")
         self.sources = tuple(_source(source) for source in given)
         self.budget = budget
         chosen = instructions if instructions is not None else system_prompt
         self.instructions = _INSTRUCTIONS if chosen is None else chosen
+        self._settle()
+
+    def _settle(self) -> None:
         self._last: tuple[Found, str] | None = None
 
     def wrap_model_call(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import operator
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, cast, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import Annotated, Any, NamedTuple, Self, cast, get_args, get_origin, get_type_hints
 
 from langchain.agents.middleware.types import AgentMiddleware, PrivateStateAttr
 from langchain.tools import ToolRuntime
@@ -17,7 +18,8 @@ from langgraph.types import Command
 from pydantic import BaseModel, Field
 
 from memoranda.agents.errors import InvalidSubagentError
-from memoranda.backends.runtime import ToolCall, current_tool_call, inside_tool_call
+from memoranda.backends.guard.telling import also_telling
+from memoranda.backends.runtime import ToolCall, current_config, current_tool_call, inside_tool_call
 from memoranda.backends.steps import Steps, aperform, ask, perform
 from memoranda.backends.tree import changed_files
 
@@ -69,12 +71,23 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
         self.subagents = {each.name: each for each in map(_subagent, subagents)}
         if not self.subagents:
             raise InvalidSubagentError("There is no subagent.", "Give at least one.")
-        self._judges = [hook for hook in hooks if hasattr(hook, "is_untrusted")]
-        forms = _forms(schemas)
+        self._hooks, self._schemas, self._description = tuple(hooks), tuple(schemas), description or _DESCRIPTION
+        self._settle()
+
+    def within(self, hooks: Sequence[Any], schemas: Sequence[type[Any]]) -> Self:
+        """The same middleware in an agent with these hooks and forms of the state, beside those that it was given."""
+        made = copy(self)
+        made._hooks, made._schemas = (*self._hooks, *hooks), (*self._schemas, *schemas)
+        made._settle()
+        return made
+
+    def _settle(self) -> None:
+        self._judges = [hook for hook in self._hooks if hasattr(hook, "is_untrusted")]
+        forms = _forms(self._schemas)
         self._apart = _KEPT_APART | {key for key, form in forms.items() if _marks(form, PrivateStateAttr)}
         self._adding = {key for key, form in forms.items() if _marks(form, operator.add)}
         listed = "\n".join(f"- {each.name}: {each.description}" for each in self.subagents.values())
-        self.tools = [self._task_tool((description or _DESCRIPTION).replace("{subagents}", listed))]
+        self.tools = [self._task_tool(self._description.replace("{subagents}", listed))]
 
     def _task_tool(self, description: str) -> StructuredTool:
         def task(description: str, subagent_type: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
@@ -103,7 +116,7 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
         given = {key: value for key, value in state.items() if key not in self._apart}
         call = current_tool_call() or ToolCall(runtime.tool_call_id)
         call.untrusted = call.untrusted or self._is_untrusted(state, runtime.tool_call_id)
-        with inside_tool_call(call):
+        with inside_tool_call(call), also_telling(_listener(runtime)):
             result = yield from ask(
                 subagent.runnable.invoke,
                 {**given, "messages": [HumanMessage(description)]},
@@ -136,6 +149,15 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
             return now[len(was) :] if now[: len(was)] == was else now
         return cast("Any", value)
 
+
+def _listener(runtime: ToolRuntime[Any, Any]) -> Callable[[Any], None] | None:
+    """Who else is told of memory that a subagent writes: whoever watches this agent's stream without subgraphs."""
+    streams_subgraphs = _STREAM_OF_SUBGRAPHS in (current_config() or {}).get("configurable", {})
+    return None if streams_subgraphs else runtime.stream_writer
+
+
+_STREAM_OF_SUBGRAPHS = "__pregel_stream"
+"""What LangGraph's configuration holds while a stream with `subgraphs=True` runs."""
 
 _MISSING = object()
 

@@ -18,6 +18,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 
 from memoranda.agents.middleware.approval_requests import PendingApproval
+from memoranda.agents.middleware.rebasing import OverBackend
 from memoranda.backends.runtime import ToolCall, current_config, current_tool_call, inside_tool_call
 
 SEEN_LIMIT = 200
@@ -52,7 +53,7 @@ class ToolCallState(AgentState[Any]):
     pending_approvals: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, keep_pending]]
 
 
-class ToolCallMiddleware(AgentMiddleware[ToolCallState, Any, Any]):
+class ToolCallMiddleware(OverBackend, AgentMiddleware[ToolCallState, Any, Any]):
     """The base of middleware whose tools, or the agent's own, reach files behind our backends."""
 
     state_schema = ToolCallState

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast
 
 from memoranda.backends.base import Backend
 from memoranda.backends.hooks.events import Observer
@@ -21,6 +22,9 @@ from memoranda.backends.steps import Steps
 from memoranda.errors import InvalidPathError
 from memoranda.files.path import canonical_path
 
+_READY: Final = "memoranda.backends.hooks."
+"""Where the ready hooks are made."""
+
 
 class Layer(NamedTuple):
     """One guard's rules and hooks."""
@@ -33,15 +37,47 @@ def layer_of(permissions: Iterable[Any] | None, hooks: Iterable[Any] | None) -> 
     """The layer of what a guard was given.
 
     Raises:
-        InvalidPermissionError: A permission is none, or a hook can neither decide nor take note.
+        InvalidPermissionError: A permission is none, a hook can neither decide nor take note, or one stands alone
+            where a list belongs.
     """
-    listed = tuple(hooks or ())
+    rules = Rules(permissions_of(_listed("permissions", permissions, "FilesystemPermission(…)")))
+    listed = _listed("hooks", hooks, "secrets()")
     for hook in listed:
-        if not callable(hook) and not isinstance(hook, Observer):
-            raise InvalidPermissionError(
-                f"{hook!r} is no hook.", "Pass a function of a WriteEvent, or an object with after_write()."
-            )
-    return Layer(Rules(permissions_of(permissions)), listed)
+        _check_hook(hook)
+    return Layer(rules, listed)
+
+
+def _listed(name: str, given: Any, example: str) -> tuple[Any, ...]:
+    """Permissions or hooks as a tuple."""
+    if given is None:
+        return ()
+    if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidPermissionError(f"{name}={given!r} is no list.", f"Write {name}=[{example}].")
+    return tuple(cast("Iterable[Any]", given))
+
+
+def _check_hook(hook: Any) -> None:
+    """Refuse what is no hook, above all what makes one and was not called."""
+    name = getattr(hook, "__name__", "") or repr(hook)
+    if inspect.isclass(hook) or (inspect.isfunction(hook) and hook.__module__.startswith(_READY)):
+        raise InvalidPermissionError(f"{name} makes a hook and is none.", f"Call it: hooks=[{name}(…)].")
+    if isinstance(hook, Observer):
+        return
+    if not callable(hook):
+        raise InvalidPermissionError(
+            f"{hook!r} is no hook.", "Pass a function of a WriteEvent, or an object with after_write()."
+        )
+    try:
+        signature = inspect.signature(hook)
+    except (TypeError, ValueError):  # something that does not say what it takes
+        return
+    try:
+        signature.bind(None)
+    except TypeError as error:
+        raise InvalidPermissionError(
+            f"The hook {name} cannot be called with a WriteEvent alone: {error}.",
+            "Give it one parameter; if it makes a hook, call it.",
+        ) from error
 
 
 class Layers:

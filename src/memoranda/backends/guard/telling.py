@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memoranda.backends.guard.layers import Layers
 from memoranda.backends.hooks.events import ChangeOperation, WrittenEvent, hook_name
@@ -29,6 +29,23 @@ def inside_guard() -> Generator[None]:
         yield
     finally:
         _inside.reset(token)
+
+
+_also: ContextVar[Callable[[Any], None] | None] = ContextVar("memoranda_also_telling", default=None)
+
+
+@contextmanager
+def also_telling(writer: Callable[[Any], None] | None) -> Generator[None]:
+    """Give stream events of what happens inside to another writer too, the outermost of several.
+
+    Args:
+        writer: Takes events; None: nobody else is told.
+    """
+    token = _also.set(_also.get() or writer)
+    try:
+        yield
+    finally:
+        _also.reset(token)
 
 
 class Change(NamedTuple):
@@ -77,22 +94,23 @@ def tell(layers: Layers, changes: Sequence[Change]) -> Steps[None]:
 def _stream(event: WrittenEvent) -> None:
     from langgraph.config import get_stream_writer
 
+    shown = {
+        "type": "memory_written",
+        "path": event.path,
+        "operation": event.operation,
+        "revision": event.revision,
+        "merged": event.merged,
+        "author": asdict(event.author),
+        "thread_id": event.thread_id,
+        "namespace": None if event.namespace is None else list(event.namespace),
+    }
+    if (also := _also.get()) is not None:
+        also(shown)
     try:
         writer = get_stream_writer()
     except (RuntimeError, KeyError):  # a graph that streams nothing
         return
-    writer(
-        {
-            "type": "memory_written",
-            "path": event.path,
-            "operation": event.operation,
-            "revision": event.revision,
-            "merged": event.merged,
-            "author": asdict(event.author),
-            "thread_id": event.thread_id,
-            "namespace": None if event.namespace is None else list(event.namespace),
-        }
-    )
+    writer(shown)
 
 
 def _namespace(layers: Layers, place: Place) -> tuple[str, ...] | None:
