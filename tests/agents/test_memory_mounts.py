@@ -79,6 +79,10 @@ class TestSharedMemory:
         Agent(StoreBackend(namespace=by_assistant, store=store), ["/a.md"], name="helper").turn()
         assert len(self.warnings(caplog)) == 1
 
+    def test_labels_are_compared_whole(self, store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
+        Agent(StoreBackend(namespace=("planner",), store=store), ["/a.md"]).turn(user_id="ann")
+        assert len(self.warnings(caplog)) == 1
+
     @pytest.mark.parametrize(
         ("namespace", "context"),
         [

@@ -115,3 +115,22 @@ def test_a_backend_that_fails_is_a_problem_in_it(filled: MemoryStore) -> None:
     summary = memory_summary(StoreBackend(namespace=by_user, store=filled))
     assert summary.files == ()
     assert "No user is known" in summary.problems[0] and "No user is known" in summary.to_markdown()
+
+
+@pytest.mark.parametrize(
+    ("text", "about"),
+    [
+        ("- Drinks green tea.", "Drinks green tea."),
+        ("* [ ] Call Ben\n", "Call Ben"),
+        ("\n1. First\n2. Second\n", "First"),
+        ("- - nested", "nested"),
+        ("2026 was good", "2026 was good"),
+        ("-5 degrees", "-5 degrees"),
+        ("-", "-"),
+        ("- entry\n\n# Heading", "Heading"),
+    ],
+)
+def test_marks_of_a_list_are_not_what_a_file_is_about(store: MemoryStore, text: str, about: str) -> None:
+    store.write(NS, "/a.md", text)
+    for summary in (memory_summary(store, NS), memory_summary(StoreBackend(namespace=NS, store=store))):
+        assert [file.about for file in summary.files] == [about]

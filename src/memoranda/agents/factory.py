@@ -17,7 +17,7 @@ from memoranda.agents.compiling import Checkpoints, DeepAgent, compiled
 from memoranda.agents.middleware.subagents import SubagentsMiddleware
 from memoranda.agents.models import chat_model
 from memoranda.agents.stack import Fence, Stack
-from memoranda.agents.subagents import ASSISTANT_KEY, built
+from memoranda.agents.subagents import built
 
 Tool: TypeAlias = "BaseTool | Callable[..., Any] | dict[str, Any]"
 
@@ -100,7 +100,7 @@ def create_deep_agent(
     """
     chat = chat_model(model)
     fence = Fence(permissions, hooks)
-    stack = Stack(chat, adopted(backend), fence, memory, skills, interrupt_on, state_schema)
+    stack = Stack(chat, adopted(backend), fence, memory, skills, interrupt_on, state_schema, name)
     own_tools = list(tools or ())
 
     def delegation(others: Sequence[AgentMiddleware[Any, Any, Any]]) -> AgentMiddleware[Any, Any, Any]:
@@ -124,4 +124,4 @@ def create_deep_agent(
         debug=debug,
         name=name,
         cache=cache,
-    ).with_config({"recursion_limit": 9_999, "metadata": {} if name is None else {ASSISTANT_KEY: name}})
+    ).with_config({"recursion_limit": 9_999})

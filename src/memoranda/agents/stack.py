@@ -13,6 +13,7 @@ from langchain_core.language_models import BaseChatModel
 
 from memoranda.agents.middleware.approval import ApprovalMiddleware
 from memoranda.agents.middleware.files import FilesMiddleware
+from memoranda.agents.middleware.identity import AssistantMiddleware
 from memoranda.agents.middleware.memory import MemoryMiddleware
 from memoranda.agents.middleware.patching import PatchToolCallsMiddleware
 from memoranda.agents.middleware.rebasing import OverBackend
@@ -75,6 +76,7 @@ class Stack:
         skills: The folders of skills.
         interrupt_on: Tools that wait for a person.
         state_schema: The form of the agent's state, if it has one of its own.
+        assistant: Whose memory `by_assistant` is.
     """
 
     model: BaseChatModel
@@ -84,6 +86,7 @@ class Stack:
     skills: Sequence[Any] | str | None = None
     interrupt_on: Mapping[str, Any] | None = None
     state_schema: type[Any] | None = None
+    assistant: str | None = None
 
     def middleware(
         self, own: Sequence[AnyMiddleware], delegation: Callable[[Sequence[AnyMiddleware]], AnyMiddleware | None]
@@ -102,14 +105,16 @@ class Stack:
         mine = [_inside(each, self.fence.all_hooks, schemas) for each in mine]
         delegating = delegation(joined(core, tail, mine))
         if delegating is not None:
-            core.insert(3, delegating)
+            core.insert(4, delegating)
         return joined(core, tail, mine)
 
     def _core(self, guard: Backend) -> list[AnyMiddleware]:
+        assistant = AssistantMiddleware(self.assistant)
         return [
+            assistant,
             FilesMiddleware(guard),
             # Before what may take a waiting message away, so that its outcome finds it.
-            ApprovalMiddleware(guard),
+            ApprovalMiddleware(guard, within=assistant.bound),
             TodoListMiddleware(),
             summarization(self.model),
             PatchToolCallsMiddleware(),

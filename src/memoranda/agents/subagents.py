@@ -12,9 +12,6 @@ from memoranda.agents.middleware.subagents import Subagent
 from memoranda.agents.models import chat_model
 from memoranda.agents.stack import AnyMiddleware, Stack
 
-ASSISTANT_KEY: Final = "memoranda_assistant"
-"""Where a run's metadata names the agent whose memory `by_assistant` is; subagents keep it, whatever their names."""
-
 GENERAL_PURPOSE: Final = "general-purpose"
 """The name of the subagent that is there by default."""
 
@@ -112,11 +109,10 @@ def _of_spec(
 
 
 def _named(runnable: Any, name: str) -> Any:
-    """A compiled agent with a name for the history; one that has a name of its own has a memory of its own too."""
+    """A compiled agent with a name for the history, unless it has one of its own."""
     config: dict[str, Any] = getattr(runnable, "config", None) or {}
     own: Any = config.get("metadata", {}).get("lc_agent_name")
-    metadata: dict[str, Any] = {"lc_agent_name": name} if own is None else {ASSISTANT_KEY: own}
-    return runnable.with_config({"metadata": metadata})
+    return runnable.with_config({"metadata": {"lc_agent_name": name}}) if own is None else runnable
 
 
 def _check(spec: Mapping[str, Any], names: set[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -278,7 +279,16 @@ def _about(text: str) -> str:
         lines = lines[lines.index("---", 1) + 1 :]
     filled = [line for line in lines if line and not line.startswith("<!--")]
     heading = next((line.lstrip("#").strip() for line in filled if line.startswith("#") and line.strip("#")), "")
-    return _shortened(heading or (filled[0] if filled else ""))
+    return _shortened(heading or (filled[0][_marks(filled[0]) :] if filled else ""))
+
+
+_LIST_MARK: Final = re.compile(r"(?:(?:[-*+•]|\d{1,9}[.)])\s+(?:\[[ xX]\]\s+)?)+")
+
+
+def _marks(line: str) -> int:
+    """How many characters at the start of a line only say that it is an entry of a list."""
+    found = _LIST_MARK.match(line)
+    return 0 if found is None else found.end()
 
 
 def _shortened(text: str) -> str:

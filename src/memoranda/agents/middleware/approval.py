@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, cast
 
@@ -57,6 +58,7 @@ class ApprovalMiddleware(ToolCallMiddleware):
     Args:
         backend: The guarded backend that the agent's files go through, or a function of the runtime that gives it.
             An approved change is applied through it, also by another process than the one that asked.
+        within: What surrounds the work on the backend, as the other middleware of the agent surrounds tools.
 
     Example:
         >>> from langchain.agents import create_agent
@@ -80,21 +82,26 @@ class ApprovalMiddleware(ToolCallMiddleware):
         ('write_file', 'Be kind.')
     """
 
-    def __init__(self, backend: BackendLike) -> None:
+    def __init__(
+        self, backend: BackendLike, *, within: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> None:
         super().__init__()
         self.backend: Backend = adopted(backend)
+        self._within = within
 
     @hook_config(can_jump_to=["end"])
     def before_model(self, state: ToolCallState, runtime: Runtime[Any]) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Ask about what waits, and do what was decided."""
-        waiting = self._waiting(state)
-        return perform(self._decided(state, runtime, waiting, ask(waiting))) if waiting else None
+        with self._within():
+            waiting = self._waiting(state)
+            return perform(self._decided(state, runtime, waiting, ask(waiting))) if waiting else None
 
     @hook_config(can_jump_to=["end"])
     async def abefore_model(self, state: ToolCallState, runtime: Runtime[Any]) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """`before_model` for an event loop."""
-        waiting = self._waiting(state)
-        return await aperform(self._decided(state, runtime, waiting, ask(waiting))) if waiting else None
+        with self._within():
+            waiting = self._waiting(state)
+            return await aperform(self._decided(state, runtime, waiting, ask(waiting))) if waiting else None
 
     def _waiting(self, state: ToolCallState) -> list[PendingApproval]:
         """What waits. It is about the files of the run that asked, so this run has to mean the same files."""

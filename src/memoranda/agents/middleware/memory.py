@@ -19,7 +19,8 @@ from memoranda.agents.middleware.memory_block import (
     is_index,
     memory_block,
 )
-from memoranda.agents.middleware.mounts import Mounts
+from memoranda.agents.middleware.mounts import Mounts, unguarded
+from memoranda.agents.middleware.notices import Notices
 from memoranda.agents.middleware.prompt import appended, lines_of, takes_cache_marks
 from memoranda.agents.middleware.rebasing import OverBackend, listed
 from memoranda.backends import operations
@@ -45,10 +46,11 @@ _FOLDER_LIMIT: Final = 100
 """How many files of a folder are loaded."""
 
 _ERROR_LIMIT: Final = 400
+_DENIED: Final = "Error: permission denied"
 
 _NOTES = {
     PERMISSION_DENIED: "not shown: reading it is not permitted",
-    IS_DIRECTORY: "not shown: it is a folder; list it with ls",
+    IS_DIRECTORY: "not shown: it is a folder, and a folder is a source of memory with a slash at its end; use ls",
     INVALID_PATH: "not shown: this is no path of a file",
 }
 
@@ -113,6 +115,7 @@ class MemoryMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
 
     def _settle(self) -> None:
         self._mounts = Mounts(self.backend)
+        self._notices = Notices(unguarded(self.backend))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -149,12 +152,34 @@ class MemoryMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
             return [MemoryFile(source, note=_failed(f"{type(error).__name__}: {error}")) for source in self.sources]
 
     def _files(self) -> Steps[list[MemoryFile]]:
+        for source in self.sources:
+            self._notices.look(source)
         slots = yield from self._slots()
         paths = [slot for slot in slots if isinstance(slot, str)]
         answers = yield from operations.download_files(self.backend, paths)
         authors = yield from self._mounts.authors(paths, answers)
+        folders = yield from self._folders(
+            [p for p, a in zip(paths, answers, strict=True) if a.error == FILE_NOT_FOUND]
+        )
+        for path, answer in zip(paths, answers, strict=True):
+            if answer.content is None:
+                self._notices.unreadable(path, answer.error)
+            if path in folders or answer.error == IS_DIRECTORY:
+                self._notices.folder(path)
+                answer.error = IS_DIRECTORY
         read = iter([self._file(*found) for found in zip(paths, answers, authors, strict=True)])
         return [next(read) if isinstance(slot, str) else slot for slot in slots]
+
+    def _folders(self, missing: Sequence[str]) -> Steps[set[str]]:
+        """Those of some paths without a file that are folders: mounts, and what has something in it."""
+        if not missing:
+            return set()
+        listed = yield from together([operations.ls(self.backend, path) for path in missing])
+        return {
+            path
+            for path, found in zip(missing, listed, strict=True)
+            if (not isinstance(found, Exception) and found.entries) or self._mounts.is_mount(path)
+        }
 
     def _slots(self) -> Steps[list[str | MemoryFile]]:
         """The paths to read, with a note in the place of a folder that has none; each path once."""
@@ -169,9 +194,10 @@ class MemoryMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
                 continue
             found = next(listed)
             if isinstance(found, Exception) or found.error is not None:
-                slots[source] = MemoryFile(
-                    source, note=_failed(str(found) if isinstance(found, Exception) else found.error)
-                )
+                error = str(found) if isinstance(found, Exception) else found.error
+                if not (error or "").startswith(_DENIED):
+                    self._notices.unreadable(source, error)
+                slots[source] = MemoryFile(source, note=_failed(error))
                 continue
             paths = sorted(entry["path"] for entry in found.entries or () if not entry.get("is_dir"))
             paths.sort(key=lambda path: not is_index(path))

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from memoranda.backends import operations
 from memoranda.backends.base import Backend
+from memoranda.backends.composite import CompositeBackend
 from memoranda.backends.factories import BackendOfRuntime
 from memoranda.backends.guarded import GuardedBackend
 from memoranda.backends.permissions import Mode, strictest
@@ -77,7 +78,7 @@ def spots_of(backend: Backend, paths: Sequence[str]) -> list[Spot | None]:
     if not paths:
         return []
     try:
-        return _spots(_within_guards(backend)[0], [placed(WriteFile(path, "", base=0)) for path in paths])
+        return _spots(within_guards(backend)[0], [placed(WriteFile(path, "", base=0)) for path in paths])
     except (MemorandaError, NotImplementedError):
         return [None] * len(paths)
 
@@ -92,7 +93,7 @@ def _spots(backend: Backend, changes: Sequence[PlacedChange]) -> list[Spot | Non
     return [Spot(found[0], made.namespace, made.key) if isinstance(made, Write) else None for made in found[1]]
 
 
-def _within_guards(backend: Backend) -> tuple[Backend, list[GuardedBackend]]:
+def within_guards(backend: Backend) -> tuple[Backend, list[GuardedBackend]]:
     """A backend without the guards around it, and these guards."""
     guards: list[GuardedBackend] = []
     while True:
@@ -103,6 +104,11 @@ def _within_guards(backend: Backend) -> tuple[Backend, list[GuardedBackend]]:
             backend = backend.guard.inner
         else:
             return backend, guards
+
+
+def unguarded(backend: Backend) -> Backend:
+    """A backend without the guards around it, as it was given to the agent: functions of the runtime are not asked."""
+    return backend.guard.inner if isinstance(backend, GuardedBackend) else backend
 
 
 _authors: Kept[str] = Kept(10_000)
@@ -161,9 +167,17 @@ class Mounts:
         except (MemorandaError, NotImplementedError):
             return True
 
+    def is_mount(self, path: str) -> bool:
+        """Whether a path is where a route begins, so that no file can be there."""
+        try:
+            files = within_guards(self._backend)[0]
+        except MemorandaError:
+            return False
+        return isinstance(files, CompositeBackend) and files.is_mount(path)
+
     def _mode(self, path: str) -> Mode:
         """What rules say of writing there."""
-        backend, guards = _within_guards(self._backend)
+        backend, guards = within_guards(self._backend)
         place = place_of(path)
         if backend.is_read_only(place):
             return "deny"
@@ -196,7 +210,7 @@ def _is_shared(namespace: Namespace) -> bool:
     runtime = current_runtime()
     user = _label(by_user, runtime)
     if user is not None:
-        return not any(user in label for label in namespace)
+        return user not in namespace
     return any(_label(scope, runtime) in namespace for scope in (by_assistant, by_org))
 
 
