@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, cast
+from uuid import UUID
 
 from memoranda.backends.runtime import agent_name, current_config, current_runtime, read_channel
 from memoranda.errors import MemorandaError
@@ -132,8 +135,13 @@ class _Kind:
             found = _field(getattr(runtime, "context", None), self.field)
         if found is None and self.field == "assistant_id":
             found = _local_assistant()
-        if found is None or str(found) == "":
+        if found is None or found == "":
             raise ScopeError(f"No {self.noun} is known to this run.", self.remedy)
+        # Whatever else prints as something would become a scope of its own, perhaps another at every run.
+        if isinstance(found, bool) or not isinstance(found, (str, int, UUID)) or not str(found).strip():
+            raise ScopeError(
+                f"{_short(found)} names no {self.noun}.", "Pass a string that names it, or a number or UUID."
+            )
         return str(found)
 
 
@@ -142,19 +150,45 @@ def _field(holder: Any, name: str) -> Any:
         return None
     if isinstance(holder, Mapping):
         return cast("Mapping[str, Any]", holder).get(name)
-    found = getattr(holder, name, None)
-    if found is None:
-        try:
-            found = holder[name]
-        except (TypeError, KeyError, AttributeError, IndexError, NotImplementedError):
-            return None
-    return found
+    try:
+        found = getattr(holder, name, None)
+        return holder[name] if found is None else found
+    except (TypeError, KeyError, AttributeError, IndexError, NotImplementedError):
+        return None
+    except Exception as error:
+        raise ScopeError(
+            f"Reading {name!r} of the context failed with {type(error).__name__}: {error}.", "Mend the context."
+        ) from error
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+_assistant: ContextVar[str | None] = ContextVar("memoranda_assistant", default=None)
+
+
+def bound_assistant() -> str | None:
+    """The assistant that the agent around was built as; `""` for one without a name, None outside our agents."""
+    return _assistant.get()
+
+
+@contextmanager
+def inside_assistant(name: str) -> Generator[None]:
+    """Say which assistant runs inside the block; `""` says that it has no name."""
+    token = _assistant.set(name)
+    try:
+        yield
+    finally:
+        _assistant.reset(token)
 
 
 def _local_assistant() -> str | None:
     """Without a server, the agent's own name; inside a subagent that of the agent whose run it is."""
-    metadata: Mapping[str, Any] = (current_config() or {}).get("metadata") or {}
-    return metadata.get("memoranda_assistant") or agent_name()
+    bound = bound_assistant()
+    # Other agents have their name in the run's metadata, which their callers can set.
+    return agent_name() if bound is None else bound or None
 
 
 def _identity(info: Any) -> Any:
