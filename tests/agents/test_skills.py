@@ -13,12 +13,13 @@ from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
-from memoranda import MemoryStore
+from memoranda import ChangeSet, MemoryStore, Write
 from memoranda.agents.middleware.files import FilesMiddleware
+from memoranda.agents.middleware.memory import MemoryMiddleware
 from memoranda.agents.middleware.prompt import tokens_of
 from memoranda.agents.middleware.skill_files import Skill, read_skill
 from memoranda.agents.middleware.skills import Found, SkillsMiddleware, skills_list
-from memoranda.backends import StoreBackend, by_user
+from memoranda.backends import CompositeBackend, StateBackend, StoreBackend, by_user
 from memoranda.backends.places import Place
 from memoranda.backends.protocol import FileDownloadResponse, GlobResult
 from memoranda.backends.steps import Steps
@@ -101,8 +102,8 @@ class TestReading:
             (f"---\nname: {'t' * 65}\ndescription: x\n---\n", "65 characters"),
             ("---\nname: &a tea\ndescription: *a\n---\n", "alias"),
             ("---\nname: !!python/object:os.system tea\ndescription: x\n---\n", "cannot be read"),
-            ("---\nx: " + "[" * 20_000 + "\n---\n", "cannot be read"),
-            ("---\nx: " + "y" * 70_000 + "\n---\n", "longer than"),
+            ("---\nx: " + "[" * 15_000 + "\n---\n", "cannot be read"),
+            ("---\nx: " + "y" * 16_001 + "\n---\n", "longer than"),
             ("---\nname: tea\ndescription: \x00\n---\n", "cannot be read"),
         ],
     )
@@ -328,3 +329,17 @@ def test_listing_a_skill_is_not_having_read_it(store: MemoryStore, files: StoreB
     thread: Any = {"configurable": {"thread_id": "told, not shown"}}
     answer = agent.invoke({"messages": "hi"}, thread)["messages"][-2].text
     assert answer.startswith("Error") and "Boil water first." in answer
+
+
+def test_what_is_kept_of_one_user_is_not_shown_to_another(store: MemoryStore) -> None:
+    texts = {user: f"---\nname: tea\ndescription: For {user}.\n---\nBoil." for user in ("ann", "bob")}
+    changes = [Write((user,), "/skills/tea/SKILL.md", text) for user, text in texts.items()]
+    store.commit(ChangeSet([*changes, *(Write((user,), "/a.md", f"I am {user}.") for user in texts)]))
+    files = CompositeBackend(StateBackend(), {"/memories/": StoreBackend(namespace=by_user, store=store)})
+    model = ScriptedChatModel(script=["ok"])
+    middleware = [SkillsMiddleware(files, ["/memories/skills/"]), MemoryMiddleware(files, ["/memories/a.md"])]
+    agent = create_agent(model, middleware=middleware, context_schema=dict)
+    for user in ("ann", "bob", "ann", "bob"):
+        agent.invoke({"messages": "hi"}, context={"user_id": user})
+        assert f"For {user}." in model.prompts[-1] and f"I am {user}." in model.prompts[-1]
+    assert model.prompts[0] == model.prompts[2] and model.prompts[1] == model.prompts[3]

@@ -78,6 +78,10 @@ class WriteRate:
     _times: OrderedDict[str, deque[float]] = field(default_factory=OrderedDict[str, "deque[float]"], repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
+    def __reduce__(self) -> tuple[type[WriteRate], tuple[int, float, str]]:
+        """A copy, here or in another process, counts for itself: locks and this process's clock do not travel."""
+        return type(self), (self.limit, self.per, self.name)
+
     def __call__(self, event: WriteEvent) -> Refuse | None:
         """Count the change, and refuse it if it is one too many."""
         if event.repeated or (event.operation == "move" and event.after is None):
@@ -104,7 +108,8 @@ class WriteRate:
 def write_rate(limit: int, per: float = 60.0) -> WriteRate:
     """A hook that lets each thread make only so many changes in a time; outside a thread each actor.
 
-    Every change counts that this hook is asked about, so put it after the hooks that may refuse.
+    Every change counts that this hook is asked about, so put it after the hooks that may refuse. A copy of it, such as a
+    pickled one in another process, counts for itself.
 
     Args:
         limit: How many changes.
