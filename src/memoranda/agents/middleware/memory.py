@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
@@ -21,7 +22,7 @@ from memoranda.agents.middleware.memory_block import (
 )
 from memoranda.agents.middleware.mounts import Mounts, unguarded
 from memoranda.agents.middleware.notices import Notices
-from memoranda.agents.middleware.prompt import appended, lines_of, takes_cache_marks
+from memoranda.agents.middleware.prompt import Line, appended, lines_of, takes_cache_marks
 from memoranda.agents.middleware.rebasing import OverBackend, listed
 from memoranda.backends import operations
 from memoranda.backends.base import Backend
@@ -116,6 +117,7 @@ class MemoryMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
     def _settle(self) -> None:
         self._mounts = Mounts(self.backend)
         self._notices = Notices(unguarded(self.backend))
+        self._last: tuple[list[MemoryFile], str] | None = None
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -136,7 +138,10 @@ class MemoryMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
     def section_steps(self) -> Steps[str]:
         """What is added to the system prompt: the files, and how to use them."""
         files = yield from self.files_steps()
-        block = memory_block(files, self.budget)
+        last = self._last
+        if last is None or last[0] != files:  # else no file has to be measured and cut again
+            last = self._last = files, memory_block(files, self.budget)
+        block = last[1]
         if "{agent_memory}" in self.guidelines:
             return self.guidelines.replace("{agent_memory}", block)
         return f"{block}\n{self.guidelines}" if self.guidelines else block
@@ -220,7 +225,17 @@ class MemoryMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
         if is_whole(path) or b"\0" in answer.content[:8192]:
             size = f"not shown: a binary file of {len(answer.content):,} bytes"
             return MemoryFile(path, note=size, revision=answer.revision, author=author)
-        return MemoryFile(path, lines_of(answer.content), revision=answer.revision, author=author)
+        lines = _lines_of(answer.content) if len(answer.content) <= _KEPT_BYTES else lines_of(answer.content)
+        return MemoryFile(path, lines, revision=answer.revision, author=author)
+
+
+_KEPT_BYTES: Final = 64_000
+
+
+@lru_cache(maxsize=256)
+def _lines_of(content: bytes) -> tuple[Line, ...]:
+    """The lines of a file that was perhaps read before."""
+    return tuple(lines_of(content))
 
 
 def _failed(error: str | None) -> str:

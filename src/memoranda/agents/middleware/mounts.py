@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -69,18 +69,52 @@ class Spot(NamedTuple):
     key: str
 
 
-def spots_of(backend: Backend, paths: Sequence[str]) -> list[Spot | None]:
-    """Where paths lead to; None where no `MemoryStore` lies behind one, or it cannot be told.
+class Spots:
+    """Where the paths of one backend lead to.
 
     This is for what is kept of files that were read, and for warnings. Files themselves are reached through the
     backend as it stands.
+
+    Args:
+        backend: It.
     """
-    if not paths:
-        return []
-    try:
-        return _spots(within_guards(backend)[0], [placed(WriteFile(path, "", base=0)) for path in paths])
-    except (MemorandaError, NotImplementedError):
-        return [None] * len(paths)
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._lock = Lock()
+        self._found: OrderedDict[tuple[Hashable, tuple[str, ...]], list[Spot | None]] = OrderedDict()
+
+    def of(self, paths: Sequence[str]) -> list[Spot | None]:
+        """Where paths lead to; None where no `MemoryStore` lies behind one, or it cannot be told."""
+        if not paths:
+            return []
+        try:
+            files = within_guards(self._backend)[0]
+            scope = files.scope_key()
+            if scope is None:  # who knows whose files they are
+                return _found_spots(files, paths)
+            key = scope, tuple(paths)
+            with self._lock:
+                found = self._found.get(key)
+                if found is not None:
+                    self._found.move_to_end(key)
+                    return found
+            found = _found_spots(files, paths)
+            with self._lock:
+                self._found[key] = found
+                if len(self._found) > _SCOPES:
+                    self._found.popitem(last=False)
+        except (MemorandaError, NotImplementedError):
+            return [None] * len(paths)
+        return found
+
+
+_SCOPES = 100
+"""For how many users and the like it is remembered where a list of paths leads to."""
+
+
+def _found_spots(files: Backend, paths: Sequence[str]) -> list[Spot | None]:
+    return _spots(files, [placed(WriteFile(path, "", base=0)) for path in paths])
 
 
 def _spots(backend: Backend, changes: Sequence[PlacedChange]) -> list[Spot | None]:
@@ -124,6 +158,7 @@ class Mounts:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        self._spots = Spots(backend)
 
     def authors(self, paths: Sequence[str], answers: Sequence[FileDownloadResponse]) -> Steps[list[str | None]]:
         """Who made the states that were read; a state that was met before costs no question.
@@ -133,7 +168,7 @@ class Mounts:
             answers: What reading them gave.
         """
         found = [answer.author for answer in answers]
-        spots = spots_of(self._backend, paths)
+        spots = self._spots.of(paths)
         asked: list[tuple[int, Spot]] = []
         for index, (path, answer) in enumerate(zip(paths, answers, strict=True)):
             if answer.error not in (None, FILE_NOT_FOUND):

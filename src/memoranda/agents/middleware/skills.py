@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
 
 from memoranda.agents.adopting import BackendLike, adopted
-from memoranda.agents.middleware.mounts import Kept, spots_of
+from memoranda.agents.middleware.mounts import Kept, Spots
 from memoranda.agents.middleware.prompt import UNIT, appended, attribute, clip, escape, shares, weight_of
 from memoranda.agents.middleware.rebasing import OverBackend, listed
 from memoranda.agents.middleware.skill_files import MAX_BYTES, Skill, read_skill, too_large
@@ -101,6 +101,7 @@ class SkillsMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
 
     def _settle(self) -> None:
         self._last: tuple[Found, str] | None = None
+        self._spots = Spots(self.backend)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -168,7 +169,7 @@ class SkillsMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
     def _read(self, entries: Sequence[FileInfo]) -> Steps[list[Skill | str]]:
         """Each entry's skill or problem, of those in the same state as before without reading them."""
         found: list[Skill | str | None] = []
-        spots = spots_of(self.backend, [entry["path"] for entry in entries])
+        spots = self._spots.of([entry["path"] for entry in entries])
         for entry, spot in zip(entries, spots, strict=True):
             if entry.get("size", 0) > MAX_BYTES:
                 found.append(too_large(entry.get("size", 0)))
