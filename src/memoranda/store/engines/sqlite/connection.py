@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -10,14 +12,20 @@ from typing import Any, Protocol, cast
 
 import apsw
 
-from memoranda.errors import StoreCorruptError, StoreUnavailableError
+from memoranda.errors import SchemaError, StoreCorruptError, StoreUnavailableError
 from memoranda.store.engines.sqlite.errors import translated
 from memoranda.store.migrations import VERSION_TABLE, unknown_schema
 
 MINIMUM = (3, 40)
 TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+_CHECKPOINTS = frozenset({"checkpoints", "writes"})  # what LangGraph's SqliteSaver makes
+_SQLITES_OWN = frozenset({"sqlite_sequence", "sqlite_stat1", "sqlite_stat4"})
 _MEMORY = ":memory:"
 _SOON = 20
+
+logger = logging.getLogger(__name__)
+_warned: set[str] = set()
+"""The files that a warning was given about in this process."""
 
 
 class Cursor(Protocol):
@@ -116,9 +124,32 @@ def _use_log(connection: Connection, patience: Patience) -> None:
 
 
 def _refuse_foreign(connection: Connection, path: str) -> None:
-    tables = {name for (name,) in connection.execute(TABLES).fetchall()}
-    if tables - {"sqlite_sequence", "sqlite_stat1", "sqlite_stat4"} and VERSION_TABLE not in tables:
+    """Refuse a file of somebody else's, and warn of one that LangGraph's checkpoints share with the store."""
+    tables = {name for (name,) in connection.execute(TABLES).fetchall()} - _SQLITES_OWN
+    if VERSION_TABLE in tables:
+        if tables >= _CHECKPOINTS:
+            _warn_of_checkpoints(path)
+    elif tables == _CHECKPOINTS:
+        raise SchemaError(
+            f"{path} holds LangGraph's checkpoints, which SqliteSaver keeps there, and no store.",
+            "Give the store and SqliteSaver a file each; what is in this one stays as it is.",
+        )
+    elif tables:
         raise unknown_schema(path)
+
+
+def _warn_of_checkpoints(path: str) -> None:
+    """Say it once for each file: a store may be opened many times."""
+    place = os.path.realpath(path)
+    if place in _warned:
+        return
+    _warned.add(place)
+    # SqliteSaver brings another SQLite library: closing its handle drops the locks of this one.
+    logger.warning(
+        "%s also holds LangGraph's checkpoints; give SqliteSaver a file of its own, or writes may be lost and the "
+        "file damaged.",
+        path,
+    )
 
 
 class Patience:
