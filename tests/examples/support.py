@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import runpy
 import sys
-from collections import OrderedDict
 from pathlib import Path
 
 import pytest
 
 from memoranda import MemoryStore
-from memoranda.backends import runtime
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples"
 NAMES = sorted(path.stem for path in FOLDER.glob("[!_]*.py") if path.stem != "demo")
 
 
-def as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget what threads of earlier tests saw: examples name their threads alike, and their stores are emptied."""
-    monkeypatch.setattr(runtime, "_process", OrderedDict())
-
-
 def run_example(name: str, monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
     """Run one example with options of its command line."""
-    as_in_a_new_process(monkeypatch)
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.setattr(sys, "argv", [f"{name}.py", *options])
     monkeypatch.setenv("COLUMNS", "200")

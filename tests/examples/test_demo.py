@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memoranda import open_store
-from tests.examples.support import FOLDER, ROOT, as_in_a_new_process, made_by, text_in
+from tests.examples.support import FOLDER, ROOT, made_by, text_in
 
 NAMESPACE = ("acme", "knowledge-base")
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY")
@@ -76,10 +76,7 @@ def test_a_key_brings_its_model(
     assert key in capsys.readouterr().out, "a key that is not used is told"
 
 
-def test_a_model_that_does_not_answer(
-    module: Any, store_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    as_in_a_new_process(monkeypatch)
+def test_a_model_that_does_not_answer(module: Any, store_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     with open_store(store_url) as store:
         module.remember(store, "nobody:nothing")
         assert text_in(store, ("ann@example.org",), "/preferences.md").endswith("- Vegetarian.\n")

@@ -1,17 +1,13 @@
-"""Each recipe begins as a new process would: on PostgreSQL the tests have one database after another at one URL."""
+"""Each recipe is told what a process is told once: of keys with a route's prefix, and of routes to one namespace."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import pytest
 
-from memoranda.backends import composite, runtime, seeds
+from memoranda.backends import seeds, twins
 
 
 @pytest.fixture(autouse=True)
-def as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "_process", OrderedDict())
-    monkeypatch.setattr(seeds, "_none_until", OrderedDict())
+def warned_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seeds, "_warned", set())
-    monkeypatch.setattr(composite, "_warned", set())
+    monkeypatch.setattr(twins, "_warned", set())
