@@ -108,8 +108,8 @@ class WriteRate:
 def write_rate(limit: int, per: float = 60.0) -> WriteRate:
     """A hook that lets each thread make only so many changes in a time; outside a thread each actor.
 
-    Every change counts that this hook is asked about, so put it after the hooks that may refuse. A copy of it, such as a
-    pickled one in another process, counts for itself.
+    Every change counts that this hook is asked about, so put it after the hooks that may refuse. A copy of it, such
+    as a pickled one in another process, counts for itself.
 
     Args:
         limit: How many changes.

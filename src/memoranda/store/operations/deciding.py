@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from memoranda.errors import ProposalDecidedError, ProposalNotFoundError
+from memoranda.errors import InvalidChangeError, ProposalDecidedError, ProposalNotFoundError
 from memoranda.files.diff import unified_diff
 from memoranda.files.path import folder_prefix
 from memoranda.store.changes import (
@@ -25,7 +25,7 @@ from memoranda.store.changes import (
 )
 from memoranda.store.effects import Batch, Body, Row, Rows, Sql, query
 from memoranda.store.keys import is_plain_text
-from memoranda.store.namespaces import decode_namespace
+from memoranda.store.namespaces import decode_namespace, encode_namespace
 from memoranda.store.operations.commit import apply_planned, open_planned
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.planning import Planned, plan
@@ -53,10 +53,9 @@ def based(planned: Iterable[Planned], heads: Heads) -> tuple[Change, ...]:
     changes: list[Change] = []
     touched: list[tuple[str, str]] = []
     for step in planned:
-        change, here = replace(step.change, key=step.key), [(step.labels, step.key)]
+        change, here = replace(step.change, key=step.key), _places(step)
         if isinstance(change, Move):
             change = replace(change, to=step.to_key)
-            here.append((step.to_labels, step.to_key))
         elif isinstance(change, (Write, Delete)) and change.base is None:
             head = heads.get((decode_namespace(step.labels), step.key))
             if head is not None and not _is_touched(here[0], touched):
@@ -71,6 +70,37 @@ def _is_touched(place: tuple[str, str], touched: list[tuple[str, str]]) -> bool:
     return any(labels == scope and (key == name or key.startswith(folder_prefix(name))) for scope, name in touched)
 
 
+class _Reach:
+    """The items that a proposal is about: those it names, and all below the folders that it moves."""
+
+    def __init__(self, proposal: Proposal) -> None:
+        self._id = proposal.id
+        self._items: set[tuple[str, str]] = set()
+        self._folders: list[tuple[str, str]] = []
+        for step in map(plan, proposal.changes):
+            self._items.update(_places(step))
+            if isinstance(step.change, Move):
+                self._folders += [(labels, folder_prefix(key)) for labels, key in _places(step)]
+
+    def require(self, places: Iterable[tuple[str, str]]) -> None:
+        """Refuse what nobody proposed, and so nobody who looked at the proposal expects."""
+        for labels, key in places:
+            if (labels, key) in self._items or any(
+                labels == scope and key.startswith(prefix) for scope, prefix in self._folders
+            ):
+                continue
+            raise InvalidChangeError(
+                f"The proposal {self._id} is not about {key} in {'/'.join(decode_namespace(labels))}, so accepting it "
+                "cannot change that; nothing was changed and it stays pending.",
+                "Accept it with changes of its own items, and commit whatever else is to change by itself.",
+            )
+
+
+def _places(step: Planned) -> list[tuple[str, str]]:
+    here = [(step.labels, step.key)]
+    return [*here, (step.to_labels, step.to_key)] if isinstance(step.change, Move) else here
+
+
 def accept(
     context: Context, id: str, reviewer: Author, note: str | None, own: list[Planned] | None
 ) -> Body[CommitResult]:
@@ -80,16 +110,21 @@ def accept(
     origin: dict[str, Any] = {"proposal": id}
     if reviewer.actor is not None:
         origin["accepted_by"] = reviewer.actor
+    reach: _Reach | None = None
     if own is None:
         author, planned = proposer, [plan(change) for change in found.proposal.changes]
     else:
         # What the reviewer wrote is not the proposer's.
         author = replace(proposer, actor=reviewer.actor, reason=reviewer.reason or proposer.reason)
+        reach = _Reach(found.proposal)
+        reach.require(place for step in own for place in _places(step))
         planned = [plan(change) for change in based(own, found.heads)]
         if proposer.actor is not None:
             origin["proposed_by"] = proposer.actor
     work = Workspace(context, author, origin=origin)
     committed = yield from _applied(work, planned, found.heads)
+    if reach is not None:  # a move may have been one of a whole folder
+        reach.require((encode_namespace(done.namespace), done.key) for done in committed)
     decision = _decision(context, id, "accepted", reviewer, note, work.now)
     yield Batch([*work.statements(), decision], last=True)
     return CommitResult(tuple(committed))

@@ -162,7 +162,8 @@ def accept_proposal(
         id: The proposal's id.
         author: Who accepts; None takes `acting_as`.
         note: What to say about it.
-        changes: The reviewer's own changes, to land instead; their revisions are the reviewer's.
+        changes: The reviewer's own changes of the items that the proposal is about, to land instead; their revisions
+            are the reviewer's.
 
     Returns:
         The revisions made, and which of them were merged with what others have written meanwhile.
@@ -170,6 +171,8 @@ def accept_proposal(
     Raises:
         ProposalNotFoundError: There is none of this id.
         ProposalDecidedError: It was decided already; the error says by whom.
+        InvalidChangeError: The reviewer's own changes are none, or would change an item that the proposal is not about;
+            it stays pending.
         ConflictError: Something was changed meanwhile in a way that cannot be merged; nothing landed, and the
             proposal stays pending. The error carries the current text.
     """
