@@ -12,6 +12,10 @@ import pytest
 
 import memoranda.agents
 import memoranda.agents.middleware
+import memoranda.backends
+from memoranda.agents import errors
+from memoranda.backends import protocol
+from memoranda.store import namespaces
 
 
 @pytest.mark.parametrize(
@@ -47,3 +51,11 @@ def test_a_missing_extra_is_named() -> None:
         "except ImportError as error:\n    print(error)"
     )
     assert said == 'Agents need the package langchain, which is not installed. pip install "memoranda[agents]"'
+
+
+def test_what_a_caller_names_is_near() -> None:
+    for name in ("UnknownModelError", "UnknownToolError", "InvalidSubagentError", "MissingPackageError"):
+        assert getattr(memoranda.agents, name) is getattr(errors, name) and name in memoranda.agents.__all__
+    for name in ("WriteFile", "EditFile", "AppendFile", "DeleteFile", "MoveFile"):
+        assert getattr(memoranda.backends, name) is getattr(protocol, name) and name in memoranda.backends.__all__
+    assert memoranda.InvalidNamespaceError is namespaces.InvalidNamespaceError
