@@ -73,4 +73,5 @@ def test_its_own_items_may_be_changed_in_any_way(shared: MemoryStore, ns: Namesp
     shared.accept_proposal(waiting.id, author=ANN, changes=own)
     assert text(shared, ns, "/new.md") == "one\nand more"
     assert text(shared, other, "/b.md") == "of the reviewer"
-    assert [entry.key for entry in shared.list_keys(ns, "/moved")] == ["/moved/deep", "/moved/note.md"]
+    assert text(shared, ns, "/moved/deep/y.md") == "one"
+    assert text(shared, ns, "/moved/note.md") == "why"
