@@ -1,21 +1,27 @@
-"""Asking the hooks about a change; whatever goes wrong with one refuses it."""
+"""Asking the hooks about a change; whatever goes wrong with one refuses it, and none holds up an event loop."""
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from memoranda.backends.guard.layers import Layers
 from memoranda.backends.guard.looking import text_or_bytes
 from memoranda.backends.guard.planning import Plan, Touch
+from memoranda.backends.guard.tracing import note_read
 from memoranda.backends.hooks.events import Allow, Hold, Refuse, Replace, WriteEvent, hook_name
 from memoranda.backends.protocol import EditFile
 from memoranda.backends.runtime import current_runtime, current_tool_call, read_channel, running_author
-from memoranda.backends.steps import Steps, consult, is_control_flow
+from memoranda.backends.steps import Steps, block, consult, is_control_flow
 
 logger = logging.getLogger(__name__)
+
+_LARGE = 100_000
+"""From so many characters or bytes on, a hook may take long enough for an event loop to notice."""
 
 _ROUNDS = 10
 """How often hooks may replace each other's text before they are taken to disagree."""
@@ -60,6 +66,8 @@ def consulted(layers: Layers, plan: Plan, *, repeated: bool) -> Steps[Consulted]
     if not layers.deciding:
         return Consulted(plan)
     names = yield from layers.names([touch.place for touch in plan.touches])
+    # What a file brings along by a move counts as read, so that the hooks judge it.
+    yield from note_read(layers, [touch.place for touch in plan.touches[:-1]])
     for number in range(_ROUNDS):
         round_ = yield from _ask_all(layers, plan, names, repeated=repeated or number > 0)
         if round_.replaced is None:
@@ -103,6 +111,9 @@ def _ask_all(layers: Layers, plan: Plan, names: Sequence[tuple[str, ...]], *, re
 
 def _ask(hook: Any, event: WriteEvent) -> Steps[Any]:
     try:
+        if _is_large(event) and not _is_coroutine_function(hook):
+            answer = yield from block(partial(_called, hook, event))
+            return (yield from consult(lambda: answer))  # it may have made a coroutine all the same
         return (yield from consult(hook, event))
     except Exception as error:
         if is_control_flow(error):
@@ -112,6 +123,21 @@ def _ask(hook: Any, event: WriteEvent) -> Steps[Any]:
             f"Error: the change of {event.shown} was refused: the hook {hook_name(hook)} failed with "
             f"{type(error).__name__}: {error}"
         ) from error
+
+
+def _is_large(event: WriteEvent) -> bool:
+    return any(content is not None and len(content) >= _LARGE for content in (event.before, event.after))
+
+
+def _is_coroutine_function(hook: Any) -> bool:
+    return inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(getattr(hook, "__call__", None))  # noqa: B004
+
+
+def _called(hook: Any, event: WriteEvent) -> Any:
+    try:
+        return hook(event)
+    except StopIteration as error:  # which no thread can hand to an event loop
+        raise RuntimeError("it raised StopIteration") from error
 
 
 def _event(touch: Touch, after: str | bytes | None, names: tuple[str, ...], *, repeated: bool) -> WriteEvent:
@@ -129,6 +155,7 @@ def _event(touch: Touch, after: str | bytes | None, names: tuple[str, ...], *, r
         shown=touch.place.shown,
         names=names,
         tool_call_id=call.id if call is not None else None,
+        origins=None if call is None else call.origins,
         repeated=repeated,
     )
 
