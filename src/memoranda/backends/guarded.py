@@ -13,6 +13,7 @@ from memoranda.backends.guard.folders import delete_folder, move_folder
 from memoranda.backends.guard.layers import Layers, layer_of
 from memoranda.backends.guard.planning import Asked
 from memoranda.backends.guard.telling import Change, inside_guard, tell
+from memoranda.backends.guard.tracing import note_read
 from memoranda.backends.guard.waiting import approved as approved
 from memoranda.backends.hooks.events import ChangeOperation
 from memoranda.backends.permissions import FilesystemPermission
@@ -137,6 +138,7 @@ path, or go on without it."
         error = yield from reading.refusal(self.guard, place)
         if error is not None:
             return kind(error=error)
+        yield from note_read(self.guard, [place])
         return (yield from operation())
 
     # --- changing -------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, cast
 
+from memoranda.backends.origins import Origins
 from memoranda.backends.protocol import ApprovalRequest, Base
 from memoranda.store.changes import Author, current_author
 
@@ -25,12 +26,14 @@ class ToolCall:
         seen: Which state of which file this thread has seen last, from the thread's private state; changed in place.
         approvals: Changes that the guard held back for a person during this call.
         untrusted: Whether something of untrusted origin is in the context that led to this call.
+        origins: What that context, and the call itself, came across; changed in place.
     """
 
     id: str | None = None
     seen: MutableMapping[str, list[Any]] = field(default_factory=dict[str, "list[Any]"])
     approvals: list[ApprovalRequest] = field(default_factory=list[ApprovalRequest])
     untrusted: bool = False
+    origins: Origins = field(default_factory=Origins)
 
 
 _tool_call: ContextVar[ToolCall | None] = ContextVar("memoranda_tool_call", default=None)

@@ -15,6 +15,7 @@ from langgraph.types import Command
 
 from memoranda.agents.adopting import BackendLike, adopted, artifacts_root
 from memoranda.agents.budget import head_and_tail
+from memoranda.agents.middleware.origins import turn_update
 from memoranda.agents.middleware.prompt import tokens_of
 from memoranda.agents.middleware.signing import run_update, signed
 from memoranda.agents.middleware.tool_calls import (
@@ -88,12 +89,12 @@ class FilesMiddleware(ToolCallMiddleware):
         self._made = made
 
     def before_agent(self, state: FilesState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Name the run for the history, where nobody else did."""
-        return run_update()
+        """Name the run for the history, where nobody else did, and take note of a person's word."""
+        return {**turn_update(state), **(run_update() or {})}
 
     async def abefore_agent(self, state: FilesState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """`before_agent` for an event loop."""
-        return run_update()
+        return self.before_agent(state, runtime)
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
         """Run the tool inside a `ToolCall`, signed and in its turn, and shorten what it answered."""

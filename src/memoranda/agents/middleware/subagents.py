@@ -24,7 +24,16 @@ from memoranda.backends.steps import Steps, aperform, ask, perform
 from memoranda.backends.tree import changed_files
 
 _KEPT_APART = frozenset(
-    ["messages", "todos", "structured_response", "jump_to", "seen_revisions", "pending_approvals", "skills_metadata"]
+    [
+        "messages",
+        "todos",
+        "structured_response",
+        "jump_to",
+        "seen_revisions",
+        "pending_approvals",
+        "text_origins",
+        "skills_metadata",
+    ]
 )
 """State keys that are each agent's own."""
 

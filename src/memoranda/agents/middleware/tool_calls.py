@@ -18,7 +18,9 @@ from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 
 from memoranda.agents.middleware.approval_requests import PendingApproval
+from memoranda.agents.middleware.origins import marked, origins_after, origins_before
 from memoranda.agents.middleware.rebasing import OverBackend
+from memoranda.backends.origins import keep_origins
 from memoranda.backends.runtime import ToolCall, current_config, current_tool_call, inside_tool_call
 
 SEEN_LIMIT = 200
@@ -51,6 +53,7 @@ class ToolCallState(AgentState[Any]):
 
     seen_revisions: NotRequired[Annotated[dict[str, list[Any]], PrivateStateAttr, keep_newest]]
     pending_approvals: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, keep_pending]]
+    text_origins: NotRequired[Annotated[dict[str, Any], PrivateStateAttr, keep_origins]]
 
 
 class ToolCallMiddleware(OverBackend, AgentMiddleware[ToolCallState, Any, Any]):
@@ -115,12 +118,15 @@ def enter(request: ToolCallRequest) -> ToolCall:
         seen=seen_of(request.state),
         # What a subagent is told came from the call that started it.
         untrusted=around is not None and around.untrusted,
+        origins=origins_before(request.state, around),
     )
 
 
 def leave(request: ToolCallRequest, call: ToolCall, result: ToolResult) -> ToolResult:
     """Join a tool's result with what has to be kept of the call."""
     update: dict[str, Any] = {}
+    result = marked(request.tool_call["name"], result)
+    update.update(origins_after(request, call, result))
     newly_seen = seen_since(seen_of(request.state), call.seen)
     if newly_seen:
         update["seen_revisions"] = newly_seen

@@ -13,6 +13,7 @@ from memoranda.backends.guard.layers import Layers
 from memoranda.backends.guard.looking import look
 from memoranda.backends.guard.planning import Asked, Plan, PlanError, is_tangled, paths_of, plan, untangled
 from memoranda.backends.guard.telling import Change, tell
+from memoranda.backends.guard.tracing import note_read
 from memoranda.backends.guard.waiting import (
     approval_of,
     is_approved,
@@ -92,6 +93,13 @@ def change(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode], *, a
         modes: What the rules say about each.
         apart: Whether they may land one after the other where they lie in different places.
     """
+    outcome = yield from _changed(layers, changes, modes, apart=apart)
+    if outcome.error is not None and outcome.proposal is None and not outcome.approvals:
+        yield from note_read(layers, [asked.placed.place for asked in changes])  # a refusal may show what is there
+    return outcome
+
+
+def _changed(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode], *, apart: bool) -> Steps[Outcome]:
     for attempt in range(_ATTEMPTS):
         try:
             plans, plan_modes = yield from _planned(layers, changes, modes)

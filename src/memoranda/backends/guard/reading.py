@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from memoranda.backends.guard.changing import denied
 from memoranda.backends.guard.layers import Layers, place_below
+from memoranda.backends.guard.tracing import note_read
 from memoranda.backends.places import Place
 from memoranda.backends.protocol import (
     PERMISSION_DENIED,
@@ -74,6 +75,13 @@ def glob(layers: Layers, place: Place, pattern: str) -> Steps[GlobResult]:
 
 def grep(layers: Layers, place: Place, pattern: str, glob: str | None, max_count: int | None) -> Steps[GrepResult]:
     """Find lines; those that may not be seen do not count."""
+    found = yield from _grep(layers, place, pattern, glob, max_count)
+    shown = dict.fromkeys(match["path"] for match in found.matches or ())
+    yield from note_read(layers, [known for path in shown if (known := place_below(place, path)) is not None])
+    return found
+
+
+def _grep(layers: Layers, place: Place, pattern: str, glob: str | None, max_count: int | None) -> Steps[GrepResult]:
     error = yield from refusal(layers, place)
     if error is not None:
         return GrepResult(error=error)
@@ -100,6 +108,7 @@ def download(layers: Layers, places: Sequence[Place]) -> Steps[list[FileDownload
     modes = yield from layers.modes("read", places)
     allowed = [place for place, mode in zip(places, modes, strict=True) if mode != "deny"]
     given = iter((yield from layers.inner.download_steps(allowed)) if allowed else ())
+    yield from note_read(layers, allowed)
     return _merged(places, modes, given)
 
 

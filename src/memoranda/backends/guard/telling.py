@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from memoranda.backends.guard.layers import Layers
+from memoranda.backends.guard.tracing import note_written
 from memoranda.backends.hooks.events import ChangeOperation, WrittenEvent, hook_name
 from memoranda.backends.places import Place, PlacedChange
 from memoranda.backends.protocol import Base, DeleteFile
@@ -56,6 +57,11 @@ class Change(NamedTuple):
     revision: Base | None
     merged: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left of what the file held before."""
+        return self.operation in ("write", "upload", "delete", "move") and not self.merged
+
 
 def tell(layers: Layers, changes: Sequence[Change]) -> Steps[None]:
     """Tell of changes, where the files outlive the thread.
@@ -64,6 +70,7 @@ def tell(layers: Layers, changes: Sequence[Change]) -> Steps[None]:
         layers: Whose observers to tell.
         changes: What landed.
     """
+    yield from note_written(layers, [(change.place, change.is_whole) for change in changes])
     streams = in_graph() and not _inside.get()
     if not streams and not layers.observing:
         return

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from memoranda.backends.origins import Origins
 from memoranda.backends.protocol import Base
 from memoranda.store.changes import Author
 
@@ -29,6 +30,7 @@ class WriteEvent:
         shown: The path as the agent knows it.
         names: Every path under which the file is known in the tree of the guard, `path` first.
         tool_call_id: The tool call that makes the change.
+        origins: What the thread came across since a person last spoke; None where nobody keeps it.
         repeated: Whether a hook is asked again about the same change, because the file or the text changed meanwhile.
     """
 
@@ -44,6 +46,7 @@ class WriteEvent:
     shown: str = ""
     names: tuple[str, ...] = ()
     tool_call_id: str | None = None
+    origins: Origins | None = None
     repeated: bool = False
 
 

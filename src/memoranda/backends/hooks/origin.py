@@ -1,16 +1,18 @@
 """Quarantine: what an agent writes after it has read something untrusted waits for a person.
 
 A model paraphrases, so the text of a change says nothing about where it comes from. What counts is the context: if a
-tool result of untrusted origin is in it, changes wait until the next word of a person.
+tool result of untrusted origin is in it, changes wait until the next word of a person. The context is judged by the
+messages and by the record that the middleware around tool calls keeps; either taints.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from memoranda.backends.hooks.events import Hold, WriteEvent
+from memoranda.backends.origins import Origins, field_of, is_person, kind_of
 from memoranda.backends.permissions import InvalidPermissionError, compiled_rule, rule_matches
 from memoranda.errors import InvalidPathError
 from memoranda.files.globbing import Glob
@@ -40,7 +42,11 @@ class Quarantine:
         names = event.names or (event.path,)
         if not any(rule_matches(glob, name) for glob in self.paths for name in names):
             return None
-        if not event.untrusted and not self.is_untrusted(event.messages, event.tool_call_id):
+        if not (
+            event.untrusted
+            or (event.origins is not None and self.is_tainted(event.origins))
+            or self.is_untrusted(event.messages, event.tool_call_id)
+        ):
             return None
         return Hold(
             "what led to this change includes a tool result of untrusted origin, so a person has to agree",
@@ -61,30 +67,51 @@ class Quarantine:
         context = _context(messages, tool_call_id)
         if context is None:
             return False
-        calls = _calls(context)
+        calls: dict[str, _Call] = {}
+        unanswered: dict[str, _Call] = {}
         for message in context:
-            kind = _kind(message)
+            kind = kind_of(message)
             if kind == "human":  # not a person's, or the context would start after it
                 return True
-            if kind == "tool" and self._is_untrusted_result(message, calls):
-                return True
-        # A result that was cut out of the context since has been read all the same.
-        answered = {str(_field(message, "tool_call_id")) for message in messages if _kind(message) == "tool"}
-        settled = answered | _pending(messages, tool_call_id, answered)
-        return any(
-            self._is_untrusted_call(name, arguments) for call, (name, arguments) in calls.items() if call not in settled
+            if kind == "ai":
+                # Ids may recur, so a call's result is the next one with its id. What was never answered was cut out
+                # of the context, and has been read all the same.
+                made = _calls_of(message)
+                if any(self._is_untrusted_call(*unanswered[call]) for call in made.keys() & unanswered.keys()):
+                    return True
+                calls.update(made)
+                unanswered.update(made)
+            elif kind == "tool":
+                call = str(field_of(message, "tool_call_id"))
+                unanswered.pop(call, None)
+                if self._is_untrusted_result(message, calls.get(call)):
+                    return True
+        running = _running(messages, tool_call_id)
+        return any(self._is_untrusted_call(*made) for call, made in unanswered.items() if call not in running)
+
+    def is_tainted(self, origins: Origins) -> bool:
+        """Whether a record names an untrusted tool or file, or had no room for all of them."""
+        return (
+            origins.overflow
+            or any(map(self._is_untrusted_tool, origins.tools))
+            or any(map(self._is_untrusted_path, origins.files))
         )
 
-    def _is_untrusted_result(self, message: Any, calls: Mapping[str, tuple[str, Mapping[str, Any]]]) -> bool:
-        known = calls.get(str(_field(message, "tool_call_id")))
-        name = _field(message, "name") or (known[0] if known else None)
-        if name is None:
+    def is_untrusted_file(self, names: Iterable[str]) -> bool:
+        """Whether a file's content is untrusted.
+
+        Args:
+            names: The names by which it is known.
+        """
+        return any(map(self._is_untrusted_path, names))
+
+    def _is_untrusted_result(self, message: Any, known: _Call | None) -> bool:
+        names = {str(name) for name in (field_of(message, "name"), known and known.name) if name}
+        if not names or any(map(self._is_untrusted_tool, names)):
             return True
-        if self._is_untrusted_tool(str(name)):
+        if "grep" in names and self._shows_untrusted(str(field_of(message, "content") or "")):
             return True
-        if name == "grep":
-            return self._shows_untrusted(str(_field(message, "content") or ""))
-        return name == "read_file" and (known is None or self._is_untrusted_call("read_file", known[1]))
+        return "read_file" in names and (known is None or self._is_untrusted_call("read_file", known.arguments))
 
     def _is_untrusted_call(self, name: str, arguments: Mapping[str, Any]) -> bool:
         if self._is_untrusted_tool(name):
@@ -127,57 +154,35 @@ def _context(messages: Sequence[Any], tool_call_id: str | None) -> list[Any] | N
     end = len(messages)
     if tool_call_id is not None:
         for at in range(len(messages) - 1, -1, -1):
-            if _kind(messages[at]) == "ai" and any(call == tool_call_id for call, _, _ in _calls_of(messages[at])):
+            if kind_of(messages[at]) == "ai" and tool_call_id in _calls_of(messages[at]):
                 end = at
                 break
     for at in range(end - 1, -1, -1):
-        if _is_person(messages[at]):
+        if is_person(messages[at]):
             return list(messages[at + 1 : end])
     return list(messages[:end]) if end else None
 
 
-def _pending(messages: Sequence[Any], tool_call_id: str | None, answered: set[str]) -> set[str]:
-    """The calls of the last message that made some: their results, if there are none yet, were not read."""
+def _running(messages: Sequence[Any], tool_call_id: str | None) -> set[str]:
+    """The calls of the last message that made some: what has no result yet was not read."""
     if tool_call_id is not None:
         return set()
-    for message in reversed(messages):
-        if _kind(message) == "ai":
-            return {call for call, _, _ in _calls_of(message) if call not in answered}
-    return set()
+    return next((set(_calls_of(message)) for message in reversed(messages) if kind_of(message) == "ai"), set[str]())
 
 
-def _calls(messages: Iterable[Any]) -> dict[str, tuple[str, Mapping[str, Any]]]:
+class _Call(NamedTuple):
+    """What a model asked for."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+def _calls_of(message: Any) -> dict[str, _Call]:
+    found: Any = field_of(message, "tool_calls") or ()
     return {
-        call: (name, arguments)
-        for message in messages
-        if _kind(message) == "ai"
-        for call, name, arguments in _calls_of(message)
-    }
-
-
-def _calls_of(message: Any) -> list[tuple[str, str, Mapping[str, Any]]]:
-    found: Any = _field(message, "tool_calls") or ()
-    return [
-        (str(call.get("id")), str(call.get("name")), cast("Mapping[str, Any]", call.get("args") or {}))
+        str(call.get("id")): _Call(str(call.get("name")), cast("Mapping[str, Any]", call.get("args") or {}))
         for call in found
-    ]
-
-
-def _is_person(message: Any) -> bool:
-    """Whether a person wrote a message, rather than a middleware that summarises or reminds."""
-    more: Any = _field(message, "additional_kwargs")
-    return _kind(message) == "human" and not (isinstance(more, Mapping) and "lc_source" in more)
-
-
-def _kind(message: Any) -> str | None:
-    kind = _field(message, "type") or _field(message, "role")
-    return {"user": "human", "assistant": "ai"}.get(str(kind), str(kind)) if kind else None
-
-
-def _field(message: Any, name: str) -> Any:
-    if isinstance(message, Mapping):
-        return cast("Mapping[str, Any]", message).get(name)
-    return getattr(message, name, None)
+    }
 
 
 def _folder_globs(name: str, paths: Iterable[str]) -> tuple[Glob, ...]:
