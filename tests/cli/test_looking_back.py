@@ -147,6 +147,6 @@ def test_a_store_that_is_opened_elsewhere_is_shared(notes: Run, store: MemorySto
 def test_no_changes_are_told(notes: Run, run_json: RunJson) -> None:
     told = notes("changes", "--author", "nobody", MEMORANDA_NAMESPACE="")
     assert (told.stdout, told.stderr) == ("", "No changes by nobody.\n")
-    assert "No changes in nope." in notes("changes", "-n", "nope").stderr
+    assert "No changes in nope: there is no such namespace. There is ann;" in notes("changes", "-n", "nope").stderr
     token = run_json("changes")["next"]
     assert "No changes in ann since then." in notes("changes", "--since", token).stderr

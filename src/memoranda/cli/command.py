@@ -79,8 +79,7 @@ class Command:
 
         def entry(context: typer.Context, **arguments: Any) -> None:
             given = Settings(**{parameter.name: arguments.pop(parameter.name) for parameter in shared})
-            settings = cast("Settings", context.obj).overridden(given).resolved()
-            with Session(settings) as session:
+            with Session(cast("Settings", context.obj).overridden(given), self.name) as session:
                 self.function(session, **arguments)
 
         keyword = inspect.Parameter.KEYWORD_ONLY

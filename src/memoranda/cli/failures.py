@@ -62,7 +62,7 @@ _TERMS = (
     (re.compile(r", or open it with migrate=True"), ""),
     (re.compile(r"Write it without a base\b"), "Write it without --base"),
     (re.compile(r"write with the new revision as base\b"), "write with the new revision as --base"),
-    (re.compile(r"\bList the folder to see what there is\b"), "`memoranda ls` lists what does"),
+    (re.compile(r"\bList the folder to see what there is\b"), "`memoranda ls /` lists what does"),
     (re.compile(r"\bLook at its history\b"), "`memoranda log` shows its history"),
     (
         re.compile(r"\baccept it with changes=… that are made from the current text, or reject it\b"),
@@ -106,7 +106,7 @@ def described(error: BaseException) -> dict[str, Any]:
     name, cause, remedy = type(error).__name__, str(error), ""
     match error:
         case MemorandaError():
-            cause, remedy = _in_our_terms(error.cause), _in_our_terms(error.remedy)
+            cause, remedy = in_our_terms(error.cause), in_our_terms(error.remedy)
         case typer.TyperException():
             name, cause = "UsageError", _sentence(error.format_message())
             context = getattr(error, "ctx", None)
@@ -131,7 +131,8 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def _in_our_terms(text: str) -> str:
+def in_our_terms(text: str) -> str:
+    """A sentence of the library with options and commands for the names of its arguments and methods."""
     for pattern, ours in _TERMS:
         text = pattern.sub(ours, text)
     return text

@@ -142,12 +142,15 @@ class Output:
             self._terminal = _console(sys.stdout, self._no_color)
         self._terminal.print(Text.assemble(*parts, end=""), soft_wrap=True)
 
-    def rows(self, rows: Sequence[Sequence[Part]], *, right: frozenset[int] = frozenset()) -> None:
+    def rows(
+        self, rows: Sequence[Sequence[Part]], *, right: frozenset[int] = frozenset(), below: Sequence[str] = ()
+    ) -> None:
         """Write lines in columns; the last column is as wide as it likes.
 
         Args:
             rows: The cells of each line.
             right: The columns that are aligned to the right.
+            below: For each line what stands below it, indented; nothing for an empty text.
         """
         from rich.cells import cell_len
 
@@ -155,13 +158,15 @@ class Output:
             return part if isinstance(part, str) else part[0]
 
         widths = [max(map(cell_len, map(text, column))) for column in zip(*(row[:-1] for row in rows), strict=True)]
-        for row in rows:
+        for number, row in enumerate(rows):
             line: list[Part] = []
             for index, (cell, width) in enumerate(zip(row[:-1], widths, strict=True)):
                 space = " " * (width - cell_len(text(cell)))
                 line += [space, cell, "  "] if index in right else [cell, space + "  "]
             # No spaces at the end of a line.
             self.line(*line, row[-1]) if text(row[-1]) else self.line(*line[:-1])
+            if below and below[number]:
+                self.line(("    " + below[number], "dim"))
 
     def raw(self, data: bytes) -> None:
         """Write bytes as they are."""

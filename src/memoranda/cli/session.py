@@ -2,44 +2,67 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from memoranda.cli.failures import UsageError
+from memoranda.cli.failures import UsageError, in_our_terms
+from memoranda.cli.hints import placed
 from memoranda.cli.names import format_namespace, parse_namespace
 from memoranda.cli.opening import open_to_read, open_to_write
 from memoranda.cli.output import Output
 from memoranda.cli.settings import Settings
+from memoranda.errors import MemorandaError
 
 if TYPE_CHECKING:
     from memoranda.store.changes import Author, Namespace
     from memoranda.store.store import MemoryStore
 
 ACTOR_VARIABLE = "MEMORANDA_ACTOR"
+_LOGGER = logging.getLogger("memoranda")
 
 
 class Session:
     """What a command works with; the store is opened when it is first asked for.
 
     Args:
-        settings: The global options, the environment taken into account.
+        given: The global options as they stand on the command line.
+        command: The name of the command.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.out = Output(as_json=settings.json, no_color=settings.no_color)
+    def __init__(self, given: Settings, command: str = "") -> None:
+        self.given = given
+        self.settings = given.resolved()
+        self.command = command
+        self.out = Output(as_json=self.settings.json, no_color=self.settings.no_color)
         self._store: MemoryStore | None = None
+        self._key: str | None = None
+        self._warnings = _Warnings(self)
 
     def __enter__(self) -> Self:
+        _LOGGER.addHandler(self._warnings)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if isinstance(error, MemorandaError):
+            error.remedy = self.placed(in_our_terms(error.remedy))
         if self._store is not None:
             self._store.close()
+        _LOGGER.removeHandler(self._warnings)
+
+    def placed(self, text: str) -> str:
+        """A message whose commands, in backticks, mean the store and the namespace of this run."""
+        known = self.__dict__.get("namespace") or (None if self.settings.namespace is None else self.named_namespace)
+        by_variable = self.given.namespace is None and self.settings.namespace is not None
+        return placed(text, self.given, known, self._key, by_variable=by_variable)
+
+    def note(self, text: str) -> None:
+        """Tell a person something beside the result, the commands in it as `placed` gives them."""
+        self.out.note(self.placed(text))
 
     @property
     def json(self) -> bool:
@@ -66,7 +89,9 @@ class Session:
 
     @cached_property
     def namespace(self) -> Namespace:
-        """The namespace that was named, or the only one that the store has.
+        """The namespace that was named, or the only one that the store has ever had.
+
+        One whose items are all deleted counts: it can be restored, and is not to be taken for another.
 
         Raises:
             UsageError: None was named, and there is none or more than one.
@@ -74,17 +99,21 @@ class Session:
         named = self.named_namespace
         if named is not None:
             return named
-        found = self.reading().list_namespaces(limit=2)
-        if len(found) == 1:
+        store = self.reading()
+        found = store.list_namespaces(limit=2)
+        some_are_empty = len(found) < 2 and store.stats().namespaces > len(found)
+        if not found and some_are_empty and store.stats().namespaces == 1:
+            found = [change.namespace for change in store.changes(limit=1)]
+            some_are_empty = not found
+        if len(found) == 1 and not some_are_empty:
             self.out.note(f"In the namespace {format_namespace(found[0])}, the only one of this store.")
             return found[0]
+        if not found and not some_are_empty:
+            raise UsageError("The store is empty, so the namespace has to be named.", "Name it, such as -n ann.")
         raise UsageError(
-            "The store has several namespaces and none was named."
-            if found
-            else "The store is empty, so the namespace has to be named.",
-            "Name one with -n, such as -n acme/ann; `memoranda ls` lists them."
-            if found
-            else "Name it, such as -n ann.",
+            "The store has several namespaces and none was named.",
+            "Name one with -n, such as -n acme/ann; `memoranda ls` lists those that hold something"
+            + (", and `memoranda changes` shows what was in the others." if some_are_empty else "."),
         )
 
     def key(self, argument: str) -> str:
@@ -95,7 +124,8 @@ class Session:
         """
         from memoranda.files.path import file_path
 
-        return argument if self._is_name(argument) else file_path(argument)
+        self._key = argument if self._is_name(argument) else file_path(argument)
+        return self._key
 
     def file_key(self, argument: str) -> str:
         """The same for what is to be written, where a slash at the end would be lost without a word.
@@ -115,7 +145,8 @@ class Session:
         """The same where a folder may be meant, the root folder too."""
         from memoranda.files.path import canonical_path
 
-        return argument if self._is_name(argument) else canonical_path(argument)
+        self._key = argument if self._is_name(argument) else canonical_path(argument)
+        return self._key
 
     def _is_name(self, argument: str) -> bool:
         if argument[:1] in ("", "/", "\\"):
@@ -127,6 +158,18 @@ class Session:
         from memoranda.store.changes import Author
 
         return Author(actor or os.environ.get(ACTOR_VARIABLE) or f"cli:{_user()}", reason=reason)
+
+
+class _Warnings(logging.Handler):
+    """What the library warns of, told to a person; a program that reads the output is left alone."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(logging.WARNING)
+        self._session = session
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell it."""
+        self._session.out.note(f"Warning: {record.getMessage()}")
 
 
 def _user() -> str:

@@ -19,6 +19,8 @@ from memoranda.cli.commands import shapes
 from memoranda.cli.commands.reading import document_text
 from memoranda.cli.commands.writing import as_document
 from memoranda.cli.failures import UsageError
+from memoranda.cli.finding import explained
+from memoranda.cli.hints import quoted
 from memoranda.cli.session import Session
 from memoranda.errors import MemorandaError
 
@@ -57,7 +59,8 @@ def edit(
     if new is None:
         raise UsageError("NEW is missing.", "Give OLD and NEW, or neither to open an editor.")
     key = session.file_key(path)
-    done = session.reading().edit(session.namespace, key, old, new, replace_all=everywhere, author=author)
+    with explained(session, key):
+        done = session.reading().edit(session.namespace, key, old, new, replace_all=everywhere, author=author)
     shapes.show_committed(session, done)
 
 
@@ -94,7 +97,8 @@ def _editable(key: str, value: Mapping[str, Any]) -> tuple[str, bool]:
     text = file_text(value)
     if text is None:
         raise UsageError(
-            f"{key} is a binary file, which has no text to edit.", "Write it whole with `memoranda write`."
+            f"{key} is a binary file, which has no text to edit.",
+            f"Write it whole with `memoranda write {quoted(key)} --file FILE`.",
         )
     return text, False
 
@@ -117,7 +121,8 @@ def _editor() -> str:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
             "There is no terminal to edit on.",
-            "Give OLD and NEW, write the whole text with `memoranda write`, or set EDITOR to one that needs none.",
+            "Give OLD and NEW, write the whole text with `memoranda write PATH TEXT`, or set EDITOR to one that needs "
+            "none.",
         )
     return "vi"
 

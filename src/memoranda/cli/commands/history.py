@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from memoranda.cli.command import HISTORY, Actor, Path, Reason, command
 from memoranda.cli.commands import shapes
-from memoranda.cli.commands.reading import missing
+from memoranda.cli.finding import explained, missing, namespace_exists, which_namespaces
+from memoranda.cli.hints import quoted
 from memoranda.cli.names import format_namespace
 from memoranda.cli.output import human_time, printable
 from memoranda.cli.session import Session
-from memoranda.errors import ItemNotFoundError
 
 if TYPE_CHECKING:
     from memoranda.store.types import FeedChange, Revision
 
 _PAGE = 1_000
 _PAUSE = 0.5
+Verbose: TypeAlias = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Also show the thread, run and tool call of each change.")
+]
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -31,6 +35,7 @@ def log(
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="At most so many revisions.")] = None,
     patch: Annotated[bool, typer.Option("--patch", "-p", help="Show what each revision changed.")] = False,
     follow: Annotated[bool, typer.Option("--follow", help="Go on where the item was moved from.")] = False,
+    verbose: Verbose = False,
 ) -> None:
     """Show the revisions of an item, newest first: when, what, who and why. A deleted item has its history too."""
     key = session.key(path)
@@ -45,10 +50,12 @@ def log(
         ]
         session.out.data({"namespace": list(session.namespace), "key": key, "revisions": shown})
     elif not patch:
-        session.out.rows([shapes.revision_row(change) for change in revisions], right=frozenset({0}))
+        below = [shapes.where(change.author) for change in revisions] if verbose else []
+        session.out.rows([shapes.revision_row(change) for change in revisions], right=frozenset({0}), below=below)
     else:
         for change, text in zip(revisions, patches, strict=True):
-            session.out.rows([shapes.revision_row(change)])
+            below = [shapes.where(change.author)] if verbose else []
+            session.out.rows([shapes.revision_row(change)], below=below)
             show_diff(session, text)
 
 
@@ -76,10 +83,8 @@ def diff(
             raise missing(session, key)
         after = newest[0].revision
     before = after - 1 if before is None else before
-    try:
+    with explained(session, key):
         text = store.diff(namespace, key, before, after)
-    except ItemNotFoundError:
-        raise missing(session, key) from None
     if session.json:
         session.out.data({"namespace": list(namespace), "key": key, "before": before, "after": after, "diff": text})
         return
@@ -94,13 +99,12 @@ def blame(
         int | None,
         typer.Option("--revision", "-r", metavar="N", help="The revision to look at. Default: the current one."),
     ] = None,
+    verbose: Verbose = False,
 ) -> None:
     """Show for every line which revision wrote it, when, and who."""
     key = session.key(path)
-    try:
+    with explained(session, key):
         lines = session.reading().blame(session.namespace, key, revision=revision)
-    except ItemNotFoundError:
-        raise missing(session, key) from None
     if session.json:
         session.out.data(
             {
@@ -119,12 +123,13 @@ def blame(
                     (f"r{line.revision.revision}", "yellow"),
                     (human_time(line.revision.at), "dim"),
                     (printable(line.revision.author.actor or "-"), "cyan"),
+                    *([(shapes.where(line.revision.author), "dim")] if verbose else []),
                     (str(line.number), "dim"),
                     session.out.text(line.text),
                 ]
                 for line in lines
             ],
-            right=frozenset({0, 3}),
+            right=frozenset({0, 4 if verbose else 3}),
         )
 
 
@@ -140,7 +145,8 @@ def restore(
 ) -> None:
     """Bring back an earlier revision, as a new one. A deleted item comes back to life."""
     key = session.key(path)
-    done = session.reading().restore(session.namespace, key, revision, author=session.author(actor, reason))
+    with explained(session, key):
+        done = session.reading().restore(session.namespace, key, revision, author=session.author(actor, reason))
     shapes.show_committed(session, done)
 
 
@@ -156,6 +162,7 @@ def changes(
     author: Annotated[str | None, typer.Option("--author", metavar="WHO", help="Only changes by this actor.")] = None,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="At most so many changes.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more, until Ctrl-C.")] = False,
+    verbose: Verbose = False,
 ) -> None:
     """Show every change of the store, oldest first; with -n only those of one namespace.
 
@@ -169,11 +176,11 @@ def changes(
         for change in page:
             shape = shapes.revision(change) | {"token": change.token}
             if follow:
-                _show_now(session, change, shape)
+                _show_now(session, change, shape, verbose)
             elif session.json:
                 gathered.append(shape)
         if not follow and not session.json and page:
-            session.out.rows([_feed_row(change) for change in page])
+            _show_page(session, page, verbose)
         shown += len(page)
         token = page[-1].token if page else token
         if limit is not None and shown >= limit:
@@ -190,16 +197,25 @@ def changes(
     if not shown:
         by = f" by {author}" if author else ""
         place = f" in {format_namespace(session.named_namespace)}" if session.named_namespace else ""
-        session.out.note(f"No changes{by}{place}{' since then' if since else ''}.")
+        nowhere = place and not since and not namespace_exists(session)
+        why = f": there is no such namespace. {which_namespaces(session)}" if nowhere else "."
+        session.note(f"No changes{by}{place}{' since then' if since else ''}{why}")
     if token:
-        session.out.note(f"Go on with --since {token}")
+        scope = f" -n {quoted(format_namespace(session.named_namespace))}" if session.named_namespace else ""
+        only = f" --author {quoted(author)}" if author else ""
+        session.note(f"Go on with `memoranda changes{scope}{only} --since {quoted(token)}`.")
 
 
-def _show_now(session: Session, change: FeedChange, shape: dict[str, Any]) -> None:
+def _show_page(session: Session, page: Sequence[FeedChange], verbose: bool) -> None:
+    below = [shapes.where(change.author) for change in page] if verbose else []
+    session.out.rows([_feed_row(change) for change in page], below=below)
+
+
+def _show_now(session: Session, change: FeedChange, shape: dict[str, Any], verbose: bool) -> None:
     if session.json:
         session.out.data(shape, one_line=True)
     else:
-        session.out.rows([_feed_row(change)])
+        _show_page(session, [change], verbose)
     sys.stdout.flush()
 
 

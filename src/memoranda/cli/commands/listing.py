@@ -9,10 +9,10 @@ import typer
 
 from memoranda.cli.command import LOOK, command
 from memoranda.cli.commands import shapes
+from memoranda.cli.finding import missing, require_namespace
 from memoranda.cli.names import format_namespace
 from memoranda.cli.output import counted, human_size, printable
 from memoranda.cli.session import Session
-from memoranda.errors import ItemNotFoundError
 
 if TYPE_CHECKING:
     from memoranda.store.changes import Namespace
@@ -86,7 +86,7 @@ def _namespaces(session: Session) -> None:
     for labels in found:
         session.out.line((printable(format_namespace(labels)), "bold blue"))
     if not found:
-        session.out.note("The store is empty. Write something: memoranda write -n you /hello.md 'Hello.'")
+        session.note("The store is empty. Write something: `memoranda write -n you /hello.md 'Hello.'`")
 
 
 def _nothing(session: Session) -> None:
@@ -99,14 +99,17 @@ def _nothing(session: Session) -> None:
 
 def _entries(session: Session, path: str | None, *, recursive: bool) -> list[KeyEntry]:
     store, namespace = session.reading(), session.namespace
-    if path is None:
-        if recursive:
-            return list(store.list_keys(namespace, ""))
-        return [*_names(store, namespace), *store.list_keys(namespace, "/")]
-    found = store.list_keys(namespace, path, recursive=recursive)
-    if found or not path.strip("/\\"):
-        return found
-    return [_one(session, path)]
+    if path is not None:
+        found = store.list_keys(namespace, path, recursive=recursive)
+        if not found and path.strip("/\\"):
+            return [_one(session, path)]
+    elif recursive:
+        found = list(store.list_keys(namespace, ""))
+    else:
+        found = [*_names(store, namespace), *store.list_keys(namespace, "/")]
+    if not found:
+        require_namespace(session)
+    return found
 
 
 def _one(session: Session, path: str) -> KeyEntry:
@@ -117,12 +120,7 @@ def _one(session: Session, path: str) -> KeyEntry:
     changes = session.reading().history(session.namespace, key, limit=1)
     item = session.reading().get(session.namespace, key, refresh_ttl=False)
     if item is None:
-        raise ItemNotFoundError(
-            f"{key} does not exist in {format_namespace(session.namespace)}.",
-            f"It was deleted: `memoranda log {key}` shows its history."
-            if changes
-            else "`memoranda ls` lists what does.",
-        )
+        raise missing(session, key)
     return KeyEntry(key, False, changes[0].size, item.revision, item.created_at, item.updated_at)
 
 

@@ -166,9 +166,8 @@ def _header(proposal: Proposal) -> list[tuple[Part, ...]]:
         ((proposal.id, "bold yellow"), " is ", (proposal.status, _STYLES[proposal.status])),
         (f"Proposed by {printable(author.actor or 'nobody named')} at ", (human_time(proposal.created_at), "dim")),
     ]
-    where = {"thread": author.thread_id, "run": author.run_id, "tool call": author.tool_call_id}
-    if any(where.values()):
-        lines.append(("In " + ", ".join(f"{name} {printable(text)}" for name, text in where.items() if text),))
+    if where := shapes.where(author):
+        lines.append((f"In {where}",))
     if author.reason:
         lines.append((f"Because: {printable(author.reason)}",))
     if proposal.reason or proposal.source:

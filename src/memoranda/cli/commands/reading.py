@@ -10,10 +10,10 @@ import typer
 
 from memoranda.cli.command import LOOK, Path, command
 from memoranda.cli.failures import UsageError
-from memoranda.cli.names import format_namespace
+from memoranda.cli.finding import explained, missing
+from memoranda.cli.hints import quoted
 from memoranda.cli.output import human_size, printable
 from memoranda.cli.session import Session
-from memoranda.errors import ItemNotFoundError
 
 if TYPE_CHECKING:
     from memoranda.store.types import StoredItem
@@ -44,12 +44,13 @@ def cat(
     key = session.key(path)
     store, namespace = session.reading(), session.namespace
     item: StoredItem | None
-    if revision is not None:
-        item = store.get_at(namespace, key, revision=revision)
-    elif at is not None:
-        item = store.get_at(namespace, key, at=moment(at))
-    else:
-        item = current(session, key)
+    with explained(session, key):
+        if revision is not None:
+            item = store.get_at(namespace, key, revision=revision)
+        elif at is not None:
+            item = store.get_at(namespace, key, at=moment(at))
+        else:
+            item = current(session, key)
     if session.json:
         session.out.data(
             {
@@ -71,7 +72,7 @@ def cat(
     except UnicodeDecodeError:
         raise UsageError(
             f"{key} is a binary file of {human_size(len(content))}, which would upset the terminal.",
-            f"Send it to a file: memoranda cat {path} > FILE.",
+            f"Send it to a file with `memoranda cat {quoted(key)} > FILE`.",
         ) from None
     for line in text.splitlines():
         session.out.line(printable(line))
@@ -87,21 +88,6 @@ def current(session: Session, key: str) -> StoredItem:
     if item is not None:
         return item
     raise missing(session, key)
-
-
-def missing(session: Session, key: str) -> ItemNotFoundError:
-    """The error for an item that is not there: deleted, a folder, or nothing at all."""
-    store, namespace, place = session.reading(), session.namespace, format_namespace(session.namespace)
-    if store.history(namespace, key, limit=1):
-        return ItemNotFoundError(
-            f"{key} is deleted in {place}.",
-            f"`memoranda log {key}` shows its history, and `memoranda restore` brings it back.",
-        )
-    if key.startswith("/") and store.list_keys(namespace, key, limit=1):
-        return ItemNotFoundError(
-            f"{key} is a folder in {place}, and no item.", f"`memoranda ls {key}` lists what is in it."
-        )
-    return ItemNotFoundError(f"{key} does not exist in {place}.", "`memoranda ls` lists what does.")
 
 
 def content_of(value: Mapping[str, Any]) -> bytes:

@@ -10,6 +10,7 @@ import typer
 from memoranda.cli.command import LOOK, command
 from memoranda.cli.commands import shapes
 from memoranda.cli.failures import NO
+from memoranda.cli.finding import note_if_missing
 from memoranda.cli.output import Part, printable
 from memoranda.cli.session import Session
 
@@ -36,6 +37,8 @@ def grep(
     The exit code is 1 if there is none.
     """
     matches, truncated = _found(session, text, path, pattern, limit)
+    if not matches:
+        note_if_missing(session, path)
     if session.json:
         session.out.data(
             {
@@ -77,6 +80,8 @@ def glob(
     The exit code is 1 if there is none.
     """
     entries = session.reading().glob(session.namespace, pattern, path)
+    if not entries:
+        note_if_missing(session, path)
     if session.json:
         session.out.data({"namespace": list(session.namespace), "entries": [shapes.entry(e) for e in entries]})
     elif entries:

@@ -86,6 +86,12 @@ def revision_row(change: Revision, *, place: str = "") -> list[Part]:
     ]
 
 
+def where(who: Author) -> str:
+    """The thread, run and tool call that a change was made in, as far as they are known."""
+    named = {"thread": who.thread_id, "run": who.run_id, "tool call": who.tool_call_id}
+    return ", ".join(f"{name} {printable(text)}" for name, text in named.items() if text)
+
+
 def remark(change: Revision) -> str:
     """Why a change was made, and where its content came from."""
     said = [change.author.reason] if change.author.reason else []

@@ -13,10 +13,12 @@ import typer
 
 from memoranda.cli.command import WHOLE, Actor, Reason, command
 from memoranda.cli.failures import UsageError
+from memoranda.cli.hints import placed, quoted
 from memoranda.cli.names import format_namespace
 from memoranda.cli.opening import file_url, open_to_read, require_url
 from memoranda.cli.output import Advance, counted, human_size, printable
 from memoranda.cli.session import Session
+from memoranda.errors import MemorandaError
 
 if TYPE_CHECKING:
     from memoranda.store.changes import Author, Namespace
@@ -257,8 +259,12 @@ def _bundle_of(session: Session, source: str, bundle: LocalPath) -> None:
     from memoranda.transfer import export_bundle
 
     url = source if "://" in source else file_url(LocalPath(source).absolute())
-    with open_to_read(replace(session.settings, store=url)) as other, session.out.progress("Reading") as advance:
-        export_bundle(other, bundle, progress=advance)
+    try:
+        with open_to_read(replace(session.settings, store=url)) as other, session.out.progress("Reading") as advance:
+            export_bundle(other, bundle, progress=advance)
+    except MemorandaError as error:  # what it tells to run is about that store
+        error.remedy = placed(error.remedy, replace(session.given, store=url))
+        raise
 
 
 def _prefix_to_strip(session: Session, plan: TransferReport) -> str | None:
@@ -280,9 +286,9 @@ def _prefix_to_strip(session: Session, plan: TransferReport) -> str | None:
         session.out.note(f"The same holds for {other}; one prefix is taken off at a time.")
     if not _somebody_is_there(session):
         keep = "It keeps it" if count == 1 else "They keep it"
-        session.out.note(
-            f"{keep} now; --strip-prefix {prefix} takes it off, as does `memoranda mv --contents {prefix} /` later."
-        )
+        labels = next(found.namespace for found in plan.prefixed if found.prefix == prefix)
+        later = f"memoranda mv -n {quoted(format_namespace(labels))} --contents {quoted(prefix)} /"
+        session.note(f"{keep} now; --strip-prefix {prefix} takes it off, as does `{later}` later.")
         return None
     return prefix if typer.confirm(f"Take {prefix} off?", default=True, err=True) else None
 

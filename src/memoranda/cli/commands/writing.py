@@ -11,6 +11,7 @@ import typer
 from memoranda.cli.command import CHANGE, Actor, Path, Reason, command
 from memoranda.cli.commands import shapes
 from memoranda.cli.failures import UsageError
+from memoranda.cli.finding import explained, missing
 from memoranda.cli.names import format_namespace, parse_namespace
 from memoranda.cli.output import counted, printable
 from memoranda.cli.session import Session
@@ -99,12 +100,8 @@ def rm(
     key = session.key_or_folder(path)
     below = store.list_keys(namespace, key, recursive=True) if key.startswith("/") else []
     if not below and key != "/":
-        try:
+        with explained(session, key):
             result = store.commit(ChangeSet([Delete(namespace, key, missing_ok=False)], author))
-        except LookupError:
-            raise ItemNotFoundError(
-                f"{key} does not exist in {format_namespace(namespace)}.", "`memoranda ls` lists what does."
-            ) from None
         _show_all(session, result.revisions, "Deleted")
         return
     if not recursive:
@@ -168,7 +165,8 @@ def mv(
             raise UsageError(
                 f"{key} is where it would be moved to.", "Give another DST, or --contents to move what is in a folder."
             )
-        result = store.move(namespace, key, new, to_namespace=labels, overwrite=force, author=author)
+        with explained(session, key):
+            result = store.move(namespace, key, new, to_namespace=labels, overwrite=force, author=author)
     _show_all(session, result.revisions, "Moved to")
 
 
@@ -181,8 +179,10 @@ def _moves_of_contents(session: Session, source: str, target: str, labels: Names
     folder, into = (folder_prefix(canonical_path(each)) for each in (source, target))
     inside = store.list_keys(namespace, folder)
     if not inside or any(not entry.key.startswith(folder) for entry in inside):
+        if store.get(namespace, folder.rstrip("/"), refresh_ttl=False) is None:
+            raise missing(session, folder.rstrip("/") or "/")
         raise ItemNotFoundError(
-            f"{source} is no folder in {format_namespace(namespace)}.", "`memoranda ls` lists what there is."
+            f"{source} is no folder in {format_namespace(namespace)}.", "Leave --contents out to move the file."
         )
     if (namespace, folder) == (labels, into):
         raise UsageError(f"What is in {folder} is where it would be moved to.", "Give another DST.")
