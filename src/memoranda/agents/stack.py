@@ -102,10 +102,10 @@ class Stack:
         mine = [self._fenced(each, guard) for each in own]
         schemas = [each.state_schema for each in joined(core, tail, mine)]
         schemas += [] if self.state_schema is None else [self.state_schema]
-        mine = [_inside(each, self.fence.all_hooks, schemas) for each in mine]
+        mine = [_inside(each, guard, self.fence.all_hooks, schemas) for each in mine]
         delegating = delegation(joined(core, tail, mine))
         if delegating is not None:
-            core.insert(4, delegating)
+            core.insert(4, _inside(delegating, guard, (), ()))
         return joined(core, tail, mine)
 
     def _core(self, guard: Backend) -> list[AnyMiddleware]:
@@ -141,9 +141,11 @@ class Stack:
         return middleware.over(self.fence.around(middleware.backend))
 
 
-def _inside(middleware: AnyMiddleware, hooks: Sequence[Any], schemas: Sequence[type[Any]]) -> AnyMiddleware:
+def _inside(
+    middleware: AnyMiddleware, guard: Backend, hooks: Sequence[Any], schemas: Sequence[type[Any]]
+) -> AnyMiddleware:
     """A `SubagentsMiddleware` of the user's with what the agent around it knows; another middleware as it is."""
-    return middleware.within(hooks, schemas) if isinstance(middleware, SubagentsMiddleware) else middleware
+    return middleware.within(guard, hooks, schemas) if isinstance(middleware, SubagentsMiddleware) else middleware
 
 
 def prompt_caching() -> list[AnyMiddleware]:

@@ -105,7 +105,7 @@ def _of_spec(
         state_schema=state_schema,
         name=spec["name"],
     )
-    return Subagent(spec["name"], spec["description"], runnable)
+    return Subagent(spec["name"], spec["description"], runnable, is_fenced=True)
 
 
 def _named(runnable: Any, name: str) -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
 from typing import Annotated, Any, NamedTuple, Self, cast, get_args, get_origin, get_type_hints
 
-from langchain.agents.middleware.types import AgentMiddleware, PrivateStateAttr
+from langchain.agents.middleware.types import AgentMiddleware, PrivateStateAttr, ToolCallRequest
 from langchain.tools import ToolRuntime
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import Runnable
@@ -18,7 +18,12 @@ from langgraph.types import Command
 from pydantic import BaseModel, Field
 
 from memoranda.agents.errors import InvalidSubagentError
+from memoranda.agents.middleware.handed_files import has_a_say, readable, take_back
+from memoranda.agents.middleware.origins import heard
+from memoranda.agents.middleware.tool_calls import ToolCallState, ToolResult, aaround_tool_call, around_tool_call
+from memoranda.backends.base import Backend
 from memoranda.backends.guard.telling import also_telling
+from memoranda.backends.guarded import GuardedBackend
 from memoranda.backends.runtime import ToolCall, current_config, current_tool_call, inside_tool_call
 from memoranda.backends.steps import Steps, aperform, ask, perform
 from memoranda.backends.tree import changed_files
@@ -45,11 +50,13 @@ class Subagent(NamedTuple):
         name: What the model calls it.
         description: What it does; the model chooses by it.
         runnable: A compiled graph, whose state has `messages`.
+        is_fenced: Whether it stands behind its parent's guard itself.
     """
 
     name: str
     description: str
     runnable: Runnable[Any, Any]
+    is_fenced: bool = False
 
 
 class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -66,7 +73,11 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
         schemas: The forms of the agent's state, those of its middleware included. Keys that are private in them stay
             apart, and of lists that add up only what the subagent added comes back.
         description: What the model is told of the tool, with `{subagents}` where their list belongs.
+        guard: The agent's `GuardedBackend`. A subagent without it gets those files of the state that may be read, and
+            its changes of them are made through the guard.
     """
+
+    state_schema = ToolCallState
 
     def __init__(
         self,
@@ -75,17 +86,20 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
         hooks: Sequence[Any] = (),
         schemas: Sequence[type[Any]] = (),
         description: str | None = None,
+        guard: Backend | None = None,
     ) -> None:
         super().__init__()
+        self._guard = guard
         self.subagents = {each.name: each for each in map(_subagent, subagents)}
         if not self.subagents:
             raise InvalidSubagentError("There is no subagent.", "Give at least one.")
         self._hooks, self._schemas, self._description = tuple(hooks), tuple(schemas), description or _DESCRIPTION
         self._settle()
 
-    def within(self, hooks: Sequence[Any], schemas: Sequence[type[Any]]) -> Self:
+    def within(self, guard: Backend, hooks: Sequence[Any], schemas: Sequence[type[Any]]) -> Self:
         """The same middleware in an agent with these hooks and forms of the state, beside those that it was given."""
         made = copy(self)
+        made._guard = self._guard or guard
         made._hooks, made._schemas = (*self._hooks, *hooks), (*self._schemas, *schemas)
         made._settle()
         return made
@@ -97,6 +111,16 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
         self._adding = {key for key, form in forms.items() if _marks(form, operator.add)}
         listed = "\n".join(f"- {each.name}: {each.description}" for each in self.subagents.values())
         self.tools = [self._task_tool(self._description.replace("{subagents}", listed))]
+
+    def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolResult]) -> ToolResult:
+        """Keep the record of where texts come from, for agents without our other middleware too."""
+        return around_tool_call(request, handler)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        """`wrap_tool_call` for an event loop."""
+        return await aaround_tool_call(request, handler)
 
     def _task_tool(self, description: str) -> StructuredTool:
         def task(description: str, subagent_type: str, runtime: ToolRuntime[Any, Any]) -> Command[Any]:
@@ -125,20 +149,35 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
         given = {key: value for key, value in state.items() if key not in self._apart}
         call = current_tool_call() or ToolCall(runtime.tool_call_id)
         call.untrusted = call.untrusted or self._is_untrusted(state, runtime.tool_call_id)
+        guard = None if subagent.is_fenced or not has_a_say(self._guard) else cast("GuardedBackend", self._guard)
+        if guard is not None and given.get("files"):
+            given["files"] = yield from readable(guard, given["files"])
         with inside_tool_call(call), also_telling(_listener(runtime)):
             result = yield from ask(
                 subagent.runnable.invoke,
                 {**given, "messages": [HumanMessage(description)]},
                 {"run_name": subagent.name},
             )
-        return self._outcome(subagent, given, result, runtime.tool_call_id or "")
+            found = _mapping(result)
+            # One without our middleware says by its messages which tools it used.
+            heard(found.get("messages") or ())
+            refused: list[str] = []
+            if guard is not None and "files" in found:
+                refused = yield from take_back(guard, given.get("files") or {}, found.pop("files") or {})
+        return self._outcome(subagent, given, found, runtime.tool_call_id or "", refused)
 
     def _is_untrusted(self, state: Mapping[str, Any], tool_call_id: str | None) -> bool:
         messages = state.get("messages") or ()
         return any(judge.is_untrusted(messages, tool_call_id) for judge in self._judges)
 
-    def _outcome(self, subagent: Subagent, given: dict[str, Any], result: Any, tool_call_id: str) -> Command[Any]:
-        found = _mapping(result)
+    def _outcome(
+        self,
+        subagent: Subagent,
+        given: dict[str, Any],
+        found: dict[str, Any],
+        tool_call_id: str,
+        refused: Sequence[str],
+    ) -> Command[Any]:
         update = {
             key: self._added(key, value, given.get(key))
             for key, value in found.items()
@@ -147,9 +186,10 @@ class SubagentsMiddleware(AgentMiddleware[Any, Any, Any]):
         files = changed_files(given.get("files"), found.get("files")) if "files" in found else {}
         if files:
             update["files"] = files
-        return Command(
-            update={**update, "messages": [ToolMessage(_answer(subagent, found), tool_call_id=tool_call_id)]}
-        )
+        answer = _answer(subagent, found)
+        if refused:
+            answer += "\n\n[Not everything that it changed in files was kept: " + " ".join(refused) + "]"
+        return Command(update={**update, "messages": [ToolMessage(answer, tool_call_id=tool_call_id)]})
 
     def _added(self, key: str, value: Any, before: Any) -> Any:
         """What of a value the parent's reducer has to be given."""
