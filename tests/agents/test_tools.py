@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from typing import Any
 
 import pytest
@@ -162,19 +163,45 @@ def fetch() -> str:
     return "".join(f"row {n}\n" for n in range(30_000))
 
 
+def path_of(preview: str) -> str:
+    found = re.search(r"All of it is in (\S+);", preview)
+    assert found is not None, preview
+    return found[1]
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_long_results_go_into_files(is_async: bool) -> None:
-    fetching = call("fetch")
-    path = f"/artifacts/large_tool_results/{fetching.tool_calls[0]['id']}"
-    model = ScriptedChatModel(script=[fetching, call("read_file", file_path=path, offset=29_999), say("ok")])
+    def read_the_end(messages: Any) -> Any:
+        return call("read_file", file_path=path_of(messages[-1].text), offset=29_999)
+
+    model = ScriptedChatModel(script=[call("fetch"), read_the_end, say("ok")])
     backend = CompositeBackend(StateBackend(), {}, artifacts_root="/artifacts")
     agent = create_deep_agent(model, [fetch], backend=backend)
     given: Any = {"messages": "Go."}
     result = await agent.ainvoke(given) if is_async else agent.invoke(given)
     preview, rest = tool_messages(result)
-    assert path in preview.text and "row 0\n" in preview.text and "row 29999" in preview.text
+    assert path_of(preview.text).startswith("/artifacts/large_tool_results/")
+    assert "row 0\n" in preview.text and "row 29999" in preview.text
     assert "29,990 lines left out" in preview.text and tokens_of(preview.text) < 1_500
     assert rest.text == "@@ lines 30000-30000 of 30000 @@\nrow 29999\n"
+
+
+def test_long_results_of_threads_on_one_store_are_files_of_their_own(store: MemoryStore, files: StoreBackend) -> None:
+    @tool
+    def page(name: str) -> str:
+        """Fetch a page."""
+        return f"{name}\n" * 30_000
+
+    shown: list[str] = []
+    for name in ("ann", "bob"):
+        fetching = call("page", name=name)
+        fetching.tool_calls[0]["id"] = "0"  # some models count anew in each thread
+        agent = create_deep_agent(ScriptedChatModel(script=[fetching, say("ok")]), [page], backend=files)
+        config: Any = {"configurable": {"thread_id": name}}
+        shown.append(tool_messages(agent.invoke({"messages": "Go."}, config))[0].text)
+    paths = [path_of(text) for text in shown]
+    assert paths[0] != paths[1]
+    assert [files.read(path, limit=1).file_data["content"] for path in paths] == ["ann\n", "bob\n"]  # type: ignore[index]
 
 
 def test_long_results_that_cannot_be_kept_are_cut() -> None:

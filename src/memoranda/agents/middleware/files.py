@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any, Final, cast
 
 from langchain.agents.middleware.types import ToolCallRequest
@@ -28,6 +30,7 @@ from memoranda.agents.middleware.turns import Turns
 from memoranda.agents.state import FilesState
 from memoranda.agents.tools import FILE_TOOLS, TOKEN_LIMIT, file_tools
 from memoranda.backends.base import Backend
+from memoranda.backends.runtime import current_thread
 from memoranda.backends.steps import Steps, aperform, ask, perform
 
 _PREVIEW: Final = 1_000
@@ -149,8 +152,7 @@ class FilesMiddleware(ToolCallMiddleware):
         tokens = tokens_of(text)
         if tokens <= limit:
             return message
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", message.tool_call_id)[:100] or "result"
-        path = f"{artifacts_root(self.backend).rstrip('/')}/large_tool_results/{name}"
+        path = f"{artifacts_root(self.backend).rstrip('/')}/large_tool_results/{_name_of(message)}"
         written = yield from ask(self.backend.write, path, text)
         lines = len(text.splitlines())
         said = f"This result is too long to be shown: about {tokens:,} tokens in {lines:,} lines. "
@@ -164,3 +166,10 @@ class FilesMiddleware(ToolCallMiddleware):
         shown = f"{said}Its beginning and its end:\n\n{preview}"
         content: Any = [{"type": "text", "text": shown}, *others] if others else shown
         return message.model_copy(update={"content": content})
+
+
+def _name_of(message: ToolMessage) -> str:
+    """A name of its own for a result: ids of calls recur in other threads, which may share the files."""
+    readable = re.sub(r"[^A-Za-z0-9_-]", "_", message.tool_call_id)[:100] or "result"
+    told_apart = json.dumps([current_thread(), message.id, message.tool_call_id, message.text])
+    return f"{readable}-{sha256(told_apart.encode()).hexdigest()[:16]}"
