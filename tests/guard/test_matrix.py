@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from memoranda.backends import Backend, FilesystemPermission, GuardedBackend
+from memoranda.backends import Backend, FilesystemPermission, GuardedBackend, Replace
 from memoranda.backends.protocol import AppendFile, DeleteFile, EditFile, MoveFile, WriteFile
-from tests.guard.support import CANARY, Scenario, World, forms, said
+from tests.guard.support import CANARY, HIDDEN, Scenario, World, forms, said
 
 Ask = tuple[str, tuple[Any, ...], dict[str, Any]]
 
@@ -256,3 +256,76 @@ def test_what_has_to_wait_does_not_land(world: World, is_async: bool, mode: Any)
 
     world.run(guard, scenario, is_async=is_async)
     assert world.snapshot() == before
+
+
+def blind_changings(path: str) -> list[Ask]:
+    """Changes of a file that may not be read: first those that are refused, then those that may land."""
+    near = CANARY[:-1] + "X"
+    return [
+        ("write", (path, "gone"), {"base": 0}),
+        ("write", (path, "gone"), {"base": "seen"}),
+        ("write", (path, "gone"), {"base": 1}),
+        ("write", (path, "gone"), {"base": "sha256:0123456789abcdef"}),
+        ("edit", (path, "CANARY", "CANARY"), {}),
+        ("edit", (path, near, "gone"), {}),
+        ("edit", (path, "CANARY", "gone"), {"base": 1}),
+        ("edit", (path, "nothing like it", "gone", True), {}),
+        ("append", (path, "more"), {"base": 0}),
+        ("append", (path, "more"), {"base": 1}),
+        ("append", (path, "more"), {"base": "seen"}),
+        ("move", (path, "/pub/out.md"), {}),
+        ("move", ("/pub/a.md", path), {}),
+        ("restore", (path, 1), {}),
+        ("diff", (path,), {}),
+        ("delete", (path,), {"base": "sha256:0123456789abcdef"}),
+        ("delete", (path,), {"base": 7}),
+        ("commit", ([WriteFile(path, "gone", 0)],), {}),
+        ("commit", ([WriteFile(path, "gone", 1), WriteFile("/pub/new.md", "new")],), {}),
+        ("commit", ([WriteFile(path, "gone", "seen", merge=False)],), {}),
+        ("commit", ([EditFile(path, near, "gone")],), {}),
+        ("commit", ([AppendFile(path, "more", 1)],), {}),
+        ("commit", ([AppendFile(path, "one"), WriteFile(path, "two", 1)],), {}),
+        ("commit", ([AppendFile(path, "one"), EditFile(path, near, "gone")],), {}),
+        ("commit", ([MoveFile(path, "/pub/out.md")],), {}),
+        ("append", (path, "more"), {}),
+        ("commit", ([AppendFile(path, "one"), AppendFile(path, "two")],), {}),
+        ("upload_files", ([(path, b"gone"), (path, b"\xff\x00")],), {}),
+        ("commit", ([DeleteFile(path)],), {}),
+        ("write", (path, "gone"), {}),
+        ("delete", (path,), {}),
+    ]
+
+
+def notes_all(event: Any) -> None:
+    """A hook that allows everything."""
+
+
+def marks_all(event: Any) -> Replace | None:
+    """A hook that puts a mark at the end of every text."""
+    text = event.after
+    return Replace(text + "!") if isinstance(text, str) and not text.endswith("!") else None
+
+
+@pytest.mark.parametrize("how", ["plainly", "hook", "replacing", "interrupt", "propose"])
+def test_no_answer_to_a_change_tells_what_may_not_be_read(world: World, is_async: bool, how: str) -> None:
+    if world.has_history:  # so that there is a base which is past
+        for path in HIDDEN:
+            world.backend.write(path, f"{CANARY} of the second revision\n")
+    hooks: list[Any] = [notes_all] if how == "hook" else []
+    if how == "replacing":
+        hooks = [marks_all]
+    rules = deny(world, "read")
+    if how in ("interrupt", "propose"):
+        rules.append(FilesystemPermission(["write"], ["/**"], how))
+    if how == "replacing":
+        rules.append(FilesystemPermission(["write"], ["/**"], "interrupt"))
+    guard = GuardedBackend(world.backend, rules, hooks)
+    assert hidden_part(world)
+
+    def scenario() -> Scenario:
+        for path in world.hidden:
+            for ask in blind_changings(path):
+                result = yield ask
+                assert CANARY not in said(result), (ask, result)
+
+    world.run(guard, scenario, is_async=is_async)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from memoranda.backends.base import Backend
 from memoranda.backends.guard import reading
-from memoranda.backends.guard.changing import Outcome, change, write_modes
+from memoranda.backends.guard.changing import Outcome, change, marked, write_modes
 from memoranda.backends.guard.folders import delete_folder, move_folder
 from memoranda.backends.guard.layers import Layers, layer_of
 from memoranda.backends.guard.planning import Asked
@@ -193,12 +193,13 @@ path, or go on without it."
     def upload_steps(self, files: Sequence[tuple[Place, bytes]]) -> Steps[list[FileUploadResponse]]:
         guard = self.guard
         modes = yield from guard.modes("write", [place for place, _ in files])
+        readable = yield from guard.modes("read", [place for place, _ in files])
         answers: list[FileUploadResponse | None] = [None] * len(files)
         freely: list[int] = []
         for at, ((place, content), mode) in enumerate(zip(files, modes, strict=True)):
             if mode == "deny":
                 answers[at] = FileUploadResponse(place.shown, PERMISSION_DENIED)
-            elif mode == "allow" and not guard.deciding:
+            elif mode == "allow" and not guard.deciding and readable[at] != "deny":
                 freely.append(at)
             else:
                 asked = Asked("upload", PlacedChange(place, WriteFile(place.shown, content)))
@@ -224,7 +225,8 @@ path, or go on without it."
         if refusal is not None:
             return FilesCommitResult(error=refusal.error)
         moves = (guard.restrict_writing or guard.restrict_reading) and any(placed.to is not None for placed in changes)
-        if guard.deciding or moves or any(mode != "allow" for mode in modes):
+        hidden = any(one.hidden for one in (yield from marked(guard, asked)))
+        if guard.deciding or moves or hidden or any(mode != "allow" for mode in modes):
             return _committed(asked, (yield from change(guard, asked, modes)))
         with inside_guard():
             landed = yield from guard.inner.commit_steps(changes)
@@ -246,7 +248,8 @@ path, or go on without it."
         modes, refusal = yield from write_modes(guard, [asked])
         if refusal is not None:
             return kind(error=refusal.error)
-        if guard.deciding or modes != ["allow"]:
+        (marked_so,) = yield from marked(guard, [asked])
+        if guard.deciding or marked_so.hidden or modes != ["allow"]:
             return result_of(kind, (yield from change(guard, [asked], modes)))
         with inside_guard():
             result = yield from freely()
@@ -286,14 +289,19 @@ path, or go on without it."
         if any(placed.to is not None for placed in changes):
             return False
         asked = [Asked(_operation(placed.change), placed) for placed in changes]
-        steps = write_modes(self.guard, asked)
+        steps = self._lets(asked)
         try:
             next(steps)
         except StopIteration as settled:
-            modes, refusal = settled.value
-            return refusal is None and all(mode == "allow" for mode in modes)
+            return settled.value
         steps.close()  # the names of the files are not known without asking
         return False
+
+    def _lets(self, asked: Sequence[Asked]) -> Steps[bool]:
+        modes, refusal = yield from write_modes(self.guard, asked)
+        if refusal is not None or any(mode != "allow" for mode in modes):
+            return False
+        return not any(one.hidden for one in (yield from marked(self.guard, asked)))
 
 
 def result_of(kind: type[C], outcome: Outcome) -> C:

@@ -30,6 +30,15 @@ def refused_with(cause: str, current: str) -> str:
     )
 
 
+def refused_unseen(place: Place, *, exists: bool) -> str:
+    """What is said of a write that stands against a file which whoever writes it may not read."""
+    what = "holds something else than your change was made for" if exists else "does not exist now"
+    return (
+        f"Error: {place.shown} {what}, and a rule of this agent keeps you from reading it. Nothing was written. "
+        "Use another path, or go on without it."
+    )
+
+
 def refused_as_deleted(cause: str) -> str:
     """What is said of a write to a file that is gone since it was seen."""
     return f"Error: {cause} Write it again to create it anew, or leave it deleted."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memoranda.backends.guard.consulting import Consulted, RefusedError, consulted
 from memoranda.backends.guard.landing import Landed, land
@@ -24,10 +24,19 @@ from memoranda.backends.guard.waiting import (
 )
 from memoranda.backends.permissions import Mode, strictest
 from memoranda.backends.places import Place
-from memoranda.backends.protocol import ApprovalRequest, ChangeResult, MoveFile
+from memoranda.backends.protocol import (
+    SEEN,
+    AppendFile,
+    ApprovalRequest,
+    ChangeResult,
+    DeleteFile,
+    EditFile,
+    MoveFile,
+    WriteFile,
+)
 from memoranda.backends.runtime import in_graph, unnoticed
 from memoranda.backends.steps import Steps, block
-from memoranda.backends.wording import refused_read_only
+from memoranda.backends.wording import refused_read_only, refused_unseen
 
 _ATTEMPTS = 60
 """How often a change is checked anew because its file changed meanwhile; each time some other change has landed."""
@@ -68,20 +77,33 @@ def write_modes(layers: Layers, changes: Sequence[Asked]) -> Steps[tuple[list[Mo
     """What the rules say about changes: for each its mode, and the refusal if one of them is denied."""
     places = [place for asked in changes for place in paths_of(asked.placed)]
     writable = dict(zip(places, (yield from layers.modes("write", places)), strict=True))
-    # What is moved away, or comes back, can be read at its new place; so it must be readable at the old one.
-    reading = [
-        asked.placed.place
-        for asked in changes
-        if isinstance(asked.placed.change, MoveFile) or asked.revision is not None
-    ]
+    reading = [asked.placed.place for asked in changes if _tells_what_is_there(asked)]
     readable = dict(zip(reading, (yield from layers.modes("read", reading)), strict=True))
     for place, mode in readable.items():
         if mode == "deny":
-            return [], Outcome(denied(place, "read"), denied=True)
+            unwritable = writable[place] == "deny"
+            return [], Outcome(denied(place, "write" if unwritable else "read"), denied=True)
     for place, mode in writable.items():
         if mode == "deny":
             return [], Outcome(denied(place, "write"), denied=True)
     return [strictest(writable[place] for place in paths_of(asked.placed)) for asked in changes], None
+
+
+def _tells_what_is_there(asked: Asked) -> bool:
+    """Whether a change tells by its very success what the file held, so that whoever asks must be able to read it."""
+    match asked.placed.change:
+        case MoveFile() | EditFile():  # what is moved away, or comes back, can be read at its new place
+            return True
+        case AppendFile(_, _, base):
+            return base is not None
+        case WriteFile(_, _, base, _) | DeleteFile(_, base):  # a digest is right for one content only
+            return asked.revision is not None or (isinstance(base, str) and base != SEEN)
+
+
+def marked(layers: Layers, changes: Sequence[Asked]) -> Steps[list[Asked]]:
+    """The changes, with those of files that may not be read marked as such."""
+    modes = yield from layers.modes("read", [asked.main for asked in changes])
+    return [replace(asked, hidden=mode == "deny") for asked, mode in zip(changes, modes, strict=True)]
 
 
 def change(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode], *, apart: bool = False) -> Steps[Outcome]:
@@ -100,6 +122,7 @@ def change(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode], *, a
 
 
 def _changed(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode], *, apart: bool) -> Steps[Outcome]:
+    changes = yield from marked(layers, changes)
     for attempt in range(_ATTEMPTS):
         try:
             plans, plan_modes = yield from _planned(layers, changes, modes)
@@ -127,8 +150,12 @@ def _changed(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode], *,
             return Outcome(results=landed.results)
         if landed.results:
             yield from tell(layers, _told(plans[: len(landed.results)], landed))
+            if landed.conflict and any(one.asked.hidden for one in plans):
+                return _conflict_unseen(plans)
             return Outcome(landed.error, conflict=landed.conflict)
         if not (yield from _changed_meanwhile(layers, plans)):
+            if (landed.conflict or landed.conflicts) and any(one.asked.hidden for one in plans):
+                return _conflict_unseen(plans)
             notes.keep()
             return Outcome(landed.error, conflict=landed.conflict, conflicts=landed.conflicts)
         if attempt:
@@ -137,9 +164,16 @@ def _changed(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode], *,
     return Outcome("Error: the file changes faster than the change can be checked. Try again.", conflict=True)
 
 
+def _conflict_unseen(plans: Sequence[Plan]) -> Outcome:
+    """A conflict about files that may not be read; the sentence of the storage would show what they hold."""
+    (first, *_) = [one for one in plans if one.asked.hidden]
+    said = refused_unseen(first.main.place, exists=first.main.state.content is not None)
+    return Outcome(said, conflict=True, conflicts=(said[7:],))
+
+
 def _planned(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode]) -> Steps[tuple[list[Plan], list[Mode]]]:
     if is_tangled(changes):
-        changes = yield from untangled(layers.inner, changes)
+        changes = yield from marked(layers, (yield from untangled(layers.inner, changes)))
         modes, refusal = yield from write_modes(layers, changes)
         if refusal is not None:
             raise PlanError(refusal.error or "")
@@ -170,6 +204,9 @@ def _waiting(layers: Layers, checked: Sequence[Consulted], modes: Sequence[Mode]
     open_to = [mode != "interrupt" or is_approved(inner, one) for one, mode in zip(plans, modes, strict=True)]
     if all(open_to):
         return None
+    for one in plans:
+        if one.asked.mixed:  # a person would be asked about a text that holds what is hidden
+            return Outcome(denied(one.main.place, "read"), denied=True)
     # Changes that belong together wait together: none of them lands while a person has yet to decide on another.
     first = plans[open_to.index(False)]
     return Outcome(waits_for_approval(first), approvals=tuple(approval_of(inner, one) for one in plans))
@@ -179,8 +216,9 @@ def _holds_unseen(one: Plan) -> bool:
     """Whether what lands holds something of others that the thread has not seen."""
     if one.merged:
         return True
-    state = one.main.state
-    return one.main.operation in ("edit", "append") and state.seen not in (None, state.base)
+    if one.asked.revision is not None:
+        return True
+    return one.main.operation in ("edit", "append", "move") and not one.touches[0].state.is_known
 
 
 def _changed_meanwhile(layers: Layers, plans: Sequence[Plan]) -> Steps[bool]:

@@ -21,7 +21,7 @@ from memoranda.backends.protocol import (
     WriteFile,
 )
 from memoranda.backends.steps import Steps, done
-from memoranda.backends.wording import exists_unread, not_found, refused_with
+from memoranda.backends.wording import exists_unread, not_found, refused_unseen, refused_with
 from memoranda.errors import EditError
 from memoranda.files.edit import replace as replace_text
 from memoranda.files.merge import merge_text
@@ -51,6 +51,15 @@ class Asked:
     placed: PlacedChange
     revision: int | None = None
     """For a restoration: the revision that comes back."""
+    hidden: bool = False
+    """Whether rules hide what the file holds from whoever asks; then no answer may tell anything of it."""
+    mixed: bool = False
+    """Whether the change was put together from hidden text, so that showing it would show that."""
+
+    @property
+    def main(self) -> Place:
+        """The file that the change is about; of a move, its target."""
+        return self.placed.to or self.placed.place
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +113,8 @@ class Plan:
         """The same with other content."""
         main, content = self.main, text_or_bytes(content)
         touches = (*self.touches[:-1], replace(main, after=content))
+        if self.asked.hidden and self.asked.operation == "append":
+            self = replace(self, asked=replace(self.asked, mixed=True))
         if isinstance(self.exact.change, MoveFile):  # the landing of a move writes the target itself
             return replace(self, touches=touches)
         base = self.exact.change.base if isinstance(self.exact.change, WriteFile) else main.state.base
@@ -178,9 +189,12 @@ def _plan_write(inner: Backend, asked: Asked, change: WriteFile, state: State) -
         if base == SEEN or base is None:
             base = state.seen if state.seen is not None or base is None else 0
         pinned = state.base
-        if not (base is None or state.base is None or base == state.base or state.content == content):
-            content = yield from _merged(inner, place, content, base, state, merge=change.merge)
-            merged = True
+        if not (base is None or state.base is None or base == state.base):
+            if asked.hidden:
+                raise PlanError(refused_unseen(place, exists=True), conflict=True)
+            if state.content != content:
+                content = yield from _merged(inner, place, content, base, state, merge=change.merge)
+                merged = True
     exact = PlacedChange(place, WriteFile(place.shown, content, pinned, merge=False))
     return Plan(asked, (Touch(place, asked.operation, state, content),), exact, _later(exact), merged)
 
@@ -279,6 +293,7 @@ def untangled(inner: Backend, changes: Sequence[Asked]) -> Steps[list[Asked]]:
     first: dict[str, State] = {}
     now: dict[str, str | bytes | None] = {}
     places: dict[str, Place] = {}
+    mixed: set[str] = set()
     for asked in changes:
         for place in paths_of(asked.placed):
             if place.path not in first:
@@ -286,6 +301,8 @@ def untangled(inner: Backend, changes: Sequence[Asked]) -> Steps[list[Asked]]:
                 if state.problem is not None:
                     raise PlanError(_as_error(state.problem))
                 first[place.path], now[place.path], places[place.path] = state, state.content, place
+        if asked.hidden and asked.operation == "append" and first[asked.main.path].content is not None:
+            mixed.add(asked.main.path)
         planned = yield from plan(inner, asked, lambda place: done(replace(first[place.path], content=now[place.path])))
         for touch in planned.touches:
             now[touch.place.path] = touch.after
@@ -298,5 +315,5 @@ def untangled(inner: Backend, changes: Sequence[Asked]) -> Steps[list[Asked]]:
             found.append(Asked("delete", PlacedChange(place, DeleteFile(place.shown, state.base))))
         else:
             write = WriteFile(place.shown, after, state.base, merge=False)
-            found.append(Asked("write", PlacedChange(place, write)))
+            found.append(Asked("write", PlacedChange(place, write), mixed=path in mixed))
     return found

@@ -11,7 +11,7 @@ from typing import Any
 from memoranda.backends.base import Backend
 from memoranda.backends.guard.looking import text_or_bytes
 from memoranda.backends.guard.planning import Plan
-from memoranda.backends.protocol import SEEN, ApprovalRequest, Base, FileChange, MoveFile, WriteFile
+from memoranda.backends.protocol import SEEN, AppendFile, ApprovalRequest, Base, FileChange, MoveFile, WriteFile
 from memoranda.backends.runtime import current_tool_call, running_author
 from memoranda.backends.steps import Steps, ask
 from memoranda.errors import InvalidPathError
@@ -89,12 +89,12 @@ def approval_of(inner: Backend, plan: Plan) -> ApprovalRequest:
     if isinstance(change, WriteFile) and change.base == SEEN:
         change = replace(change, base=0)
     main = plan.main
-    before, after = main.state.content, main.after
+    before, after = main.state.content, _shown_after(plan)
     request = ApprovalRequest(
         change=change,
         base=plan.base,
         diff=_diff(plan),
-        before=before if isinstance(before, str) else None,
+        before=before if isinstance(before, str) and not plan.asked.hidden else None,
         after=after if isinstance(after, str) else None,
         location=inner.location(main.place),
         replaces=_replaces(plan),
@@ -109,7 +109,12 @@ def _diff(plan: Plan) -> str:
     main = plan.main
     shown = main.place.shown
     head = f"move {plan.touches[0].place.shown} to {shown}\n" if len(plan.touches) > 1 else ""
-    before, after = main.state.content, main.after
+    before, after = main.state.content, _shown_after(plan)
+    if plan.asked.hidden and before is not None:
+        head += f"The agent may not read {shown}, so what it holds now is not shown.\n"
+        if after is None:
+            return head + f"{shown} would be deleted.\n"
+        before = ""
     if isinstance(before, bytes) or isinstance(after, bytes):
         return f"{head}Binary file {shown}: {_size(before)} before, {_size(after)} after.\n"
     return head + unified_diff(
@@ -118,6 +123,12 @@ def _diff(plan: Plan) -> str:
         before_label="/dev/null" if before is None else shown,
         after_label="/dev/null" if after is None else shown,
     )
+
+
+def _shown_after(plan: Plan) -> str | bytes | None:
+    """What a request shows of the file as it would be; of an addition to what is hidden, only what is added."""
+    change = plan.exact.change
+    return change.text if plan.asked.hidden and isinstance(change, AppendFile) else plan.main.after
 
 
 def _size(content: str | bytes | None) -> str:
