@@ -253,7 +253,7 @@ path, or go on without it."
             return result_of(kind, (yield from change(guard, [asked], modes)))
         with inside_guard():
             result = yield from freely()
-        if result.error is None:
+        if result.error is None and not result.unchanged:
             yield from tell(guard, [Change(placed.place, operation, result.revision, result.merged)])
         return result
 
@@ -310,7 +310,7 @@ def result_of(kind: type[C], outcome: Outcome) -> C:
         (result,) = outcome.results
         if isinstance(result, kind):
             return result
-        return kind(path=result.path, revision=result.revision, merged=result.merged)
+        return kind(path=result.path, revision=result.revision, merged=result.merged, unchanged=result.unchanged)
     approval = outcome.approvals[0] if outcome.approvals else None
     return kind(error=outcome.error, proposal=outcome.proposal, approval=approval, conflict=outcome.conflict)
 

@@ -86,6 +86,8 @@ def plan_write(
     if is_stale(before, base) and (before is None or not merge or revision_of(before) != revision):
         return _conflict(WriteResult, place, before, base)
     return Plan(
+    if before is not None and revision_of(before) == revision:
+        return Plan(WriteResult(path=place.shown, revision=revision, unchanged=True), seen=[(place.path, revision)])
         WriteResult(path=place.shown, revision=revision),
         {place.path: after},
         frozenset([place.path] if base is None else []),
@@ -109,6 +111,10 @@ def plan_edit(files: Files, place: Place, old: str, new: str, replace_all: bool,
     except EditError as error:
         return Plan(EditResult(error=f"Error: {error}"))
     after = _written(before, edited.text)
+    if edited.text == text:
+        found = EditResult(path=place.shown, occurrences=edited.occurrences, revision=revision_of(before))
+        found.unchanged = True
+        return Plan(found)
     revision = revision_of(after)
     return Plan(
         EditResult(path=place.shown, occurrences=edited.occurrences, revision=revision),
@@ -128,6 +134,8 @@ def plan_append(files: Files, place: Place, text: str, base: Base | None) -> Pla
         return Plan(WriteResult(error=f"Error: {cause} Edit the document, or append to another file."))
     separator = "\n" if held and not held.endswith("\n") else ""
     after = _written(before, held + separator + text)
+    if before is not None and not separator + text:
+        return Plan(WriteResult(path=place.shown, revision=revision_of(before), unchanged=True))
     revision = revision_of(after)
     return Plan(
         WriteResult(path=place.shown, revision=revision),

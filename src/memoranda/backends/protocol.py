@@ -172,6 +172,7 @@ class ChangeResult(Result):
         proposal: The id of the proposal that waits instead of a change that landed; `error` says so too.
         approval: What a person has to approve before it lands; `error` says so too.
         conflict: Whether `error` is about what somebody else wrote meanwhile.
+        unchanged: Whether the file held just this already, so that nothing was changed; `revision` is as it was.
     """
 
     error: str | None = None
@@ -181,6 +182,7 @@ class ChangeResult(Result):
     proposal: str | None = field(default=None, kw_only=True)
     approval: ApprovalRequest | None = field(default=None, kw_only=True)
     conflict: bool = field(default=False, kw_only=True)
+    unchanged: bool = field(default=False, kw_only=True)
 
 
 @dataclass

@@ -120,7 +120,7 @@ class Stage:
         now = self._now(place, loaded)
         merged = False
         plan = plan_write({} if now is None else {place.path: now}, place, content, None, merge=True)
-        after = plan.updates[place.path]
+        after = plan.updates.get(place.path, now)
         assert after is not None
         if wanted not in (None, current) and (now is None or not merge or revision_of(now) != revision_of(after)):
             joined = _joined(loaded, now, after) if merge and wanted else None
@@ -128,6 +128,9 @@ class Stage:
                 self.seen[place.path] = current
                 return refused_write(WriteResult, place, _text_or_bytes(now), wanted)
             after, merged = joined, True
+        elif plan.result.unchanged:
+            self.seen[place.path] = current
+            return WriteResult(path=place.shown, revision=current, unchanged=True)
         self.staging.set(place, after)
         revision = revision_of(after)
         if not merged:
@@ -141,7 +144,9 @@ class Stage:
             return EditResult(error=changed_since(place, now is not None, "edit"), conflict=True)
         files = {} if now is None else {place.path: now}
         plan = plan_edit(files, place, edit.old, edit.new, edit.replace_all, None)
-        if plan.result.error is None:
+        if plan.result.unchanged:
+            plan.result.revision = current
+        elif plan.result.error is None:
             step = EditFile(place.shown, edit.old, edit.new, edit.replace_all, self._kept(wanted, loaded))
             self._stage_step(place, plan.updates[place.path], step, current)
         return plan.result
@@ -152,7 +157,9 @@ class Stage:
         if wanted not in (None, current):
             return WriteResult(error=changed_since(place, now is not None, "append to"), conflict=True)
         plan = plan_append({} if now is None else {place.path: now}, place, append.text, None)
-        if plan.result.error is None:
+        if plan.result.unchanged:
+            plan.result.revision = current
+        elif plan.result.error is None:
             step = AppendFile(place.shown, append.text, self._kept(wanted, loaded))
             self._stage_step(place, plan.updates[place.path], step, current)
         return plan.result

@@ -23,6 +23,7 @@ from memoranda.backends.protocol import (
     WriteResult,
 )
 from memoranda.backends.runtime import forget, running_author
+from memoranda.backends.sameness import Applied, apply_unless_there, holds
 from memoranda.backends.steps import Steps, ask
 from memoranda.backends.versioned_reading import VersionedReading, told
 from memoranda.backends.wording import exists_unread, not_found, refused_as_deleted, refused_with, with_shown_paths
@@ -50,6 +51,7 @@ from memoranda.store.changes import (
 )
 from memoranda.store.keys import file_key
 from memoranda.store.store import MemoryStore
+from memoranda.store.types import StoredItem
 
 _ABOUT_TEXT = ("text_not_found", "text_not_unique", "not_editable")
 
@@ -67,8 +69,14 @@ class VersionedFiles(VersionedReading):
     @told(WriteResult)
     def write_steps(self, place: Place, content: str | bytes, base: Base | None, merge: bool) -> Steps[WriteResult]:
         settled = self._base(place, base)
+        write = Write(self.namespace, place.path, content, settled, merge=merge)
         try:
-            result = yield from self._apply([Write(self.namespace, place.path, content, settled, merge=merge)])
+            if base == SEEN and settled:  # the whole of a file that the thread knows: perhaps as it is
+                item = yield from ask(self.store.get, self.namespace, place.path)
+                if item is not None and holds(item, content):
+                    self._saw(place.path, item.revision)
+                    return WriteResult(path=place.shown, revision=item.revision, unchanged=True)
+            result, unchanged = yield from self._apply_unless_there([write])
         except InvalidChangeError:
             if settled == base:
                 raise
@@ -78,11 +86,16 @@ class VersionedFiles(VersionedReading):
             return WriteResult(error=self._refusal(place, result.conflicts[0]), conflict=True)
         self._saw_landed(result)
         (landed,) = result.revisions
-        return WriteResult(path=place.shown, revision=landed.revision, merged=landed.merged)
+        return WriteResult(path=place.shown, revision=landed.revision, merged=landed.merged, unchanged=bool(unchanged))
 
     @told(EditResult)
     def edit_steps(self, place: Place, old: str, new: str, replace_all: bool, base: Base | None) -> Steps[EditResult]:
         edit = Edit(self.namespace, place.path, old, new, replace_all, self._strict_base(place, base))
+        if old == new and (item := (yield from self._text_now(place, edit.base))) is not None:
+            text = item.value["content"]
+            occurrences = text.count(old) if old else 0
+            if occurrences == 1 or (occurrences and replace_all):
+                return EditResult(path=place.shown, occurrences=occurrences, revision=item.revision, unchanged=True)
         result = yield from self._change_text(place, edit)
         if result.conflicts:
             conflict = result.conflicts[0]
@@ -94,6 +107,10 @@ class VersionedFiles(VersionedReading):
     @told(WriteResult)
     def append_steps(self, place: Place, text: str, base: Base | None) -> Steps[WriteResult]:
         append = Append(self.namespace, place.path, text, self._strict_base(place, base))
+        if not text:
+            item = yield from self._text_now(place, append.base)
+            if item is not None and (not (held := item.value["content"]) or held.endswith("\n")):
+                return WriteResult(path=place.shown, revision=item.revision, unchanged=True)
         result = yield from self._change_text(place, append)
         if result.conflicts:
             conflict = result.conflicts[0]
@@ -163,7 +180,7 @@ class VersionedFiles(VersionedReading):
         if not writes:
             return answers
         try:
-            result = yield from self._apply(list(writes.values()))
+            result, _ = yield from self._apply_unless_there(list(writes.values()))
         except InvalidChangeError as error:
             for at in writes:  # seen in a store that has gone back since; from here on nothing is taken as seen
                 forget(self._file(files[at][0]))
@@ -191,7 +208,7 @@ class VersionedFiles(VersionedReading):
         try:
             if (missing := (yield from self._no_file_to_move(changes))) is not None:
                 return FilesCommitResult(error="Error: " + not_found(missing))
-            result = yield from self._apply(placed)
+            result, _ = yield from self._apply_unless_there(placed)
         except MemorandaError as error:
             said = str(error)
             for place in {place for change in changes for place in (change.place, change.to) if place is not None}:
@@ -257,6 +274,16 @@ class VersionedFiles(VersionedReading):
             return result
         text = read_file_data(item.value, lenient=True)["content"]
         first = Write(self.namespace, place.path, text, item.revision, merge=False)
+    def _text_now(self, place: Place, base: int | None) -> Steps[StoredItem | None]:
+        """A text file as it is, for a change that changes nothing; None where anything else has to be said."""
+        item = yield from ask(self.store.get, self.namespace, place.path)
+        if item is None or not (base is None or item.revision == base) or item.value.get("encoding") != "utf-8":
+            return None
+        return item if isinstance(item.value.get("content"), str) else None
+
+    def _apply_unless_there(self, changes: Sequence[Change]) -> Steps[Applied]:
+        return (yield from apply_unless_there(self.store, changes, running_author()))
+
         return (yield from self._apply([first, dataclasses.replace(change, base=None)]))
 
     def _apply(self, changes: Sequence[Change]) -> Steps[CommitResult]:

@@ -57,12 +57,14 @@ class ForeignBackend(ForeignFiles):
         if settled is not None:
             current = yield from self._current(place)
             if _is_stale(current, settled):
+                if merge and current.content == _bytes_of(content):
+                    return WriteResult(path=place.shown, revision=current.revision, unchanged=True)
                 return refused_write(WriteResult, place, _text_of(current), settled)
         if isinstance(content, bytes):
             (answer,) = yield from self.upload_steps([(place, content)])
             return WriteResult(error=answer.error, path=None if answer.error else place.shown, revision=answer.revision)
         result = _changed(WriteResult, place, (yield from self._call(place, "write", place.path, content)))
-        return self._noted(place, result, digest_of(content.encode("utf-8", "replace")))
+        return self._noted(place, result, digest_of(_bytes_of(content)))
 
     def edit_steps(self, place: Place, old: str, new: str, replace_all: bool, base: Base | None) -> Steps[EditResult]:
         if (ours := self._direct("edit")) is not None:
@@ -264,7 +266,11 @@ def _text_of(current: FileDownloadResponse) -> str | bytes | None:
 def _changed(kind: type[C], place: Place, result: Any) -> C:
     error = shown_error(place, result.error)
     found = kind(error=error, path=None if error is not None else place.shown)
-    for name in ("revision", "merged", "proposal", "approval", "conflict"):
+def _bytes_of(content: str | bytes) -> bytes:
+    return content.encode("utf-8", "replace") if isinstance(content, str) else content
+
+
+    for name in ("revision", "merged", "proposal", "approval", "conflict", "unchanged"):
         if hasattr(result, name):
             setattr(found, name, getattr(result, name))
     return found

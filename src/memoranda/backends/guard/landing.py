@@ -50,6 +50,8 @@ def land(inner: Backend, plans: Sequence[Plan], *, apart: bool = False) -> Steps
         plans: The changes; several go in one commit.
         apart: Whether they may land one after the other where they lie in different places.
     """
+    if any(plan.changes_nothing for plan in plans):
+        return (yield from _land_the_rest(inner, plans, apart=apart))
     with inside_guard():
         if len(plans) == 1 and not isinstance(plans[0].exact.change, MoveFile):
             result = yield from _land_one(inner, plans[0])
@@ -58,6 +60,26 @@ def land(inner: Backend, plans: Sequence[Plan], *, apart: bool = False) -> Steps
         if landed.error is None or landed.conflict or not apart:
             return landed
         return (yield from _land_apart(inner, plans))
+
+
+def _land_the_rest(inner: Backend, plans: Sequence[Plan], *, apart: bool) -> Steps[Landed]:
+    """Apply those of the changes that change something; the others land by being there already."""
+    rest = [plan for plan in plans if not plan.changes_nothing]
+    landed = (yield from land(inner, rest, apart=apart)) if rest else Landed()
+    if landed.error is not None:
+        return landed
+    results = iter(landed.results)
+    return Landed(tuple(_is_there(plan) if plan.changes_nothing else next(results) for plan in plans))
+
+
+def _is_there(plan: Plan) -> ChangeResult:
+    main = plan.main
+    shown, revision = main.place.shown, main.state.base
+    if plan.asked.operation == "edit":
+        return EditResult(path=shown, revision=revision, occurrences=plan.occurrences, unchanged=True)
+    if main.operation != "append" and not plan.merged:
+        main.state.note()
+    return WriteResult(path=shown, revision=revision, merged=plan.merged, unchanged=True)
 
 
 def _land_apart(inner: Backend, plans: Sequence[Plan]) -> Steps[Landed]:

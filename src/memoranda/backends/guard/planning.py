@@ -109,6 +109,13 @@ class Plan:
         """The state that the change was made from; of a move, that of its source."""
         return self.touches[0].state.base or 0
 
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the file holds already what it would hold afterwards."""
+        main = self.main
+        whole = self.asked.operation in ("write", "edit", "append", "upload") and self.asked.revision is None
+        return whole and main.after is not None and main.after == main.state.content
+
     def with_content(self, content: str | bytes) -> Plan:
         """The same with other content."""
         main, content = self.main, text_or_bytes(content)
