@@ -1,7 +1,7 @@
 """Ready hooks for `GuardedBackend`, and what hooks are told and answer.
 
-Room by room: `events` the vocabulary, `secrets` over `secret_formats`, `limits` size and rate, `origin` the quarantine,
-`observers` for whoever wants to know.
+Room by room: `events` the vocabulary, `secrets` over `secret_formats` and
+`secret_readings`, `limits` size and rate, `origin` the quarantine, `observers` for whoever wants to know.
 """
 
 from memoranda.backends.hooks.events import (

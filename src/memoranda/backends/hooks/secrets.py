@@ -8,11 +8,12 @@ from base64 import urlsafe_b64decode
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple, cast
 
 from memoranda.backends.hooks.events import Refuse, WriteEvent
 from memoranda.backends.hooks.secret_formats import FORMATS, SecretFormat
+from memoranda.backends.hooks.secret_readings import Reading, readings
 
 # What stands where a secret would, in examples and templates.
 _PLACEHOLDER = re.compile(
@@ -23,8 +24,10 @@ _PLACEHOLDER = re.compile(
 _RUN = 8
 """So many characters in a row that count up, such as `12345678`, were typed and not drawn."""
 
-_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
-_INVISIBLE = dict.fromkeys([0x00AD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
+_MOST = 50
+"""Whoever looks at so many secrets needs no more, and each costs the count of its line."""
+_MOST_TOLD = 5
+
 _PRIVATE_KEY = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_BODY = 64
 """How many characters of a private key make it one, rather than the mention of one."""
@@ -44,6 +47,15 @@ class Secret(NamedTuple):
     line: int
 
 
+class _Candidate(NamedTuple):
+    """What has the form of a secret, and may be a sample."""
+
+    name: str
+    value: str
+    reading: Reading
+    start: int
+
+
 def find_secrets(content: str | bytes, formats: Iterable[SecretFormat] = FORMATS) -> list[Secret]:
     """Find what looks like a secret, and not like the sample of a documentation.
 
@@ -52,19 +64,37 @@ def find_secrets(content: str | bytes, formats: Iterable[SecretFormat] = FORMATS
         formats: What to look for; private keys in PEM form always.
 
     Returns:
-        What was found, each value once.
+        What was found, each value once; of very many, the first fifty.
 
     Example:
         >>> find_secrets("aws_access_key_id = AKIAIOSFODNN7EXAMPLE")
         []
     """
-    found: dict[str, Secret] = {}
-    known = tuple(formats)
-    for text in _readings(content):
-        for name, value, start in _found_in(text, known):
-            if value not in found:
-                found[value] = Secret(name, value, text.count("\n", 0, start) + 1)
-    return list(found.values())
+    return list(islice(_secrets(content, tuple(formats), frozenset(), None), _MOST))
+
+
+def _secrets(
+    content: str | bytes, formats: tuple[SecretFormat, ...], allow: frozenset[str], before: str | bytes | None
+) -> Generator[Secret]:
+    """Secrets that are neither allowed nor in what was there before."""
+    known: set[str] | None = None
+    for name, value, reading, start in _candidates(content, formats):
+        if value in allow or (known is not None and value in known) or is_sample(value):
+            continue
+        if known is None:  # only now: most contents have none
+            known = {found.value for found in _candidates(before, formats)} if before else set()
+            if value in known:
+                continue
+        yield Secret(name, value, reading.line(start))
+
+
+def _candidates(content: str | bytes, formats: tuple[SecretFormat, ...]) -> Generator[_Candidate]:
+    tried: set[str] = set()
+    for reading in readings(content):
+        for name, value, start in _found_in(reading.text, formats):
+            if value not in tried:
+                tried.add(value)
+                yield _Candidate(name, value, reading, start)
 
 
 def _found_in(text: str, formats: Iterable[SecretFormat]) -> Generator[tuple[str, str, int]]:
@@ -73,13 +103,10 @@ def _found_in(text: str, formats: Iterable[SecretFormat]) -> Generator[tuple[str
         if known.mark.lower() not in lowered:
             continue
         group = 1 if known.expression.groups else 0
-        tried = set(known.samples)
         for match in known.expression.finditer(text):
-            value = match.group(group)
-            if value not in tried:
-                tried.add(value)
-                if not is_sample(value):
-                    yield known.name, value, match.start(group)
+            part = group if match[group] else 0
+            if (value := match[part]) and value not in known.samples:
+                yield known.name, value, match.start(part)
     if "PRIVATE KEY" in text:
         yield from _private_keys(text)
 
@@ -132,25 +159,6 @@ def _is_sample_token(token: str) -> bool:
     return known.get("sub") == "1234567890" or known.get("name") == "John Doe"
 
 
-def _readings(content: str | bytes) -> list[str]:
-    """The texts that a content may be read as, each only if it differs from those before it."""
-    if isinstance(content, bytes):
-        readings = [content.decode("latin-1")]
-        if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            readings.append(content.decode("utf-16", "replace"))
-        elif b"\0" in content[:4096]:
-            readings += [content.decode("utf-16-le", "ignore"), content.decode("utf-16-be", "ignore")]
-        return readings
-    readings = [content]
-    if not content.isascii():
-        plain = content.translate(_INVISIBLE)
-        if plain != content:
-            readings.append(plain)
-    if "\\u" in content:
-        readings.append(_ESCAPE.sub(lambda match: chr(int(match[1], 16)), content))
-    return readings
-
-
 @dataclass(frozen=True)
 class SecretsHook:
     """Refuses changes that would bring a secret into a file; see `secrets`."""
@@ -163,27 +171,29 @@ class SecretsHook:
         """Refuse what brings in a secret."""
         if event.after is None:
             return None
-        found = [secret for secret in find_secrets(event.after, self.formats) if secret.value not in self.allow]
-        if not found:
-            return None
         # Only what is new: a secret that lies there already must not block every other change of the file.
-        known = {secret.value for secret in find_secrets(event.before, self.formats)} if event.before else set[str]()
-        new = [secret for secret in found if secret.value not in known]
-        if not new:
-            return None
-        kinds = ", ".join(dict.fromkeys(f"{secret.name} (line {secret.line})" for secret in new[:5]))
-        return Refuse(
-            f"it would hold a secret: {kinds}. Leave the secret out and note instead where it is kept, "
-            "or write a placeholder such as <API_KEY>."
-        )
+        new = list(islice(_secrets(event.after, self.formats, self.allow, event.before), _MOST_TOLD))
+        if new:
+            kinds = ", ".join(dict.fromkeys(f"{secret.name} (line {secret.line})" for secret in new))
+            return Refuse(
+                f"it would hold a secret: {kinds}. Leave the secret out and note instead where it is kept, "
+                "or write a placeholder such as <API_KEY>."
+            )
+        if event.before is None:
+            new = list(islice(_secrets(event.path, self.formats, self.allow, None), _MOST_TOLD))
+        if new:
+            kinds = ", ".join(dict.fromkeys(secret.name for secret in new))
+            return Refuse(f"its path would hold a secret: {kinds}. Choose a path without it.")
+        return None
 
 
 def secrets(*, allow: Iterable[str] = (), also: Mapping[str, str] | None = None) -> SecretsHook:
-    """A hook that refuses changes which would bring a secret into a file.
+    r"""A hook that refuses changes which would bring a secret into a file.
 
     It knows keys, tokens and passwords of some eighty kinds by their form, private keys in PEM form and tokens in URLs.
-    It sees the whole file as it would be afterwards, so a secret cannot come in piece by piece. The sample values of
-    vendors' documentation pass, and so does a secret that the file holds already.
+    It sees the whole file as it would be afterwards, so a secret cannot come in piece by piece, and the path of a new
+    file. Characters that show nothing, escapes such as `\u0067`, UTF-16, UTF-32 and base64 hide nothing from it. The
+    sample values of vendors' documentation pass, and so does a secret that the file holds already.
 
     Args:
         allow: Values that may be written although they look like secrets.
