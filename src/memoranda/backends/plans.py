@@ -85,9 +85,9 @@ def plan_write(
     revision = revision_of(after)
     if is_stale(before, base) and (before is None or not merge or revision_of(before) != revision):
         return _conflict(WriteResult, place, before, base)
-    return Plan(
     if before is not None and revision_of(before) == revision:
         return Plan(WriteResult(path=place.shown, revision=revision, unchanged=True), seen=[(place.path, revision)])
+    return Plan(
         WriteResult(path=place.shown, revision=revision),
         {place.path: after},
         frozenset([place.path] if base is None else []),
@@ -110,11 +110,11 @@ def plan_edit(files: Files, place: Place, old: str, new: str, replace_all: bool,
         edited = replace(text, old, new, replace_all=replace_all, path=place.shown)
     except EditError as error:
         return Plan(EditResult(error=f"Error: {error}"))
-    after = _written(before, edited.text)
     if edited.text == text:
         found = EditResult(path=place.shown, occurrences=edited.occurrences, revision=revision_of(before))
         found.unchanged = True
         return Plan(found)
+    after = _written(before, edited.text)
     revision = revision_of(after)
     return Plan(
         EditResult(path=place.shown, occurrences=edited.occurrences, revision=revision),
@@ -133,9 +133,9 @@ def plan_append(files: Files, place: Place, text: str, base: Base | None) -> Pla
         cause = f"{place.shown} is no text file, so nothing can be appended to it."
         return Plan(WriteResult(error=f"Error: {cause} Edit the document, or append to another file."))
     separator = "\n" if held and not held.endswith("\n") else ""
-    after = _written(before, held + separator + text)
     if before is not None and not separator + text:
         return Plan(WriteResult(path=place.shown, revision=revision_of(before), unchanged=True))
+    after = _written(before, held + separator + text)
     revision = revision_of(after)
     return Plan(
         WriteResult(path=place.shown, revision=revision),

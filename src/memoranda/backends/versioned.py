@@ -274,6 +274,8 @@ class VersionedFiles(VersionedReading):
             return result
         text = read_file_data(item.value, lenient=True)["content"]
         first = Write(self.namespace, place.path, text, item.revision, merge=False)
+        return (yield from self._apply([first, dataclasses.replace(change, base=None)]))
+
     def _text_now(self, place: Place, base: int | None) -> Steps[StoredItem | None]:
         """A text file as it is, for a change that changes nothing; None where anything else has to be said."""
         item = yield from ask(self.store.get, self.namespace, place.path)
@@ -283,8 +285,6 @@ class VersionedFiles(VersionedReading):
 
     def _apply_unless_there(self, changes: Sequence[Change]) -> Steps[Applied]:
         return (yield from apply_unless_there(self.store, changes, running_author()))
-
-        return (yield from self._apply([first, dataclasses.replace(change, base=None)]))
 
     def _apply(self, changes: Sequence[Change]) -> Steps[CommitResult]:
         return (yield from ask(self.store.commit, ChangeSet(changes, running_author()), on_conflict="return"))

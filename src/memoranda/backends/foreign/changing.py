@@ -263,13 +263,13 @@ def _text_of(current: FileDownloadResponse) -> str | bytes | None:
         return current.content
 
 
-def _changed(kind: type[C], place: Place, result: Any) -> C:
-    error = shown_error(place, result.error)
-    found = kind(error=error, path=None if error is not None else place.shown)
 def _bytes_of(content: str | bytes) -> bytes:
     return content.encode("utf-8", "replace") if isinstance(content, str) else content
 
 
+def _changed(kind: type[C], place: Place, result: Any) -> C:
+    error = shown_error(place, result.error)
+    found = kind(error=error, path=None if error is not None else place.shown)
     for name in ("revision", "merged", "proposal", "approval", "conflict", "unchanged"):
         if hasattr(result, name):
             setattr(found, name, getattr(result, name))
