@@ -6,7 +6,7 @@ the middleware around tool calls keeps this record in the thread's private state
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
@@ -18,6 +18,9 @@ FILES_LIMIT: Final = 200
 
 WRITTEN_LIMIT: Final = 500
 """How many names of files that were written in an untrusted context a record holds; beyond that every file counts."""
+
+PEOPLE_LIMIT: Final = 100
+"""Of how many messages of people it is remembered that they are not new: the first and the latest."""
 
 ANY_FILE: Final = "*"
 """In the place of a file's name: every file."""
@@ -103,12 +106,16 @@ class Origins:
 def keep_origins(known: OriginState | None, update: OriginState | None) -> OriginState:
     """Merge records: the reducer of the state key.
 
-    An update with another `turn`, or another `person` where no turns are known, begins anew; `goes_on` forbids that.
-    What was written stays.
+    An update with another `turn`, or with a `person` that is not among the `people`, begins anew; `goes_on` forbids
+    that. What was written stays.
     """
     old, new = known or {}, update or {}
-    marks = {key: new.get(key, old.get(key)) for key in ("turn", "person")}
-    begins = any(value != old.get(key) for key, value in marks.items()) and not new.get("goes_on")
+    turn, people = new.get("turn", old.get("turn")), list(old.get("people", ()))
+    spoke = turn != old.get("turn") or ("person" in new and new["person"] not in people)
+    begins = spoke and not new.get("goes_on")
+    people += [each for each in new.get("people", ()) if each not in people]
+    if len(people) > PEOPLE_LIMIT:
+        people = [people[0], *people[1 - PEOPLE_LIMIT :]]
     tools = {*(() if begins else old.get("tools", ())), *new.get("tools", ())}
     files = {*(() if begins else old.get("files", ())), *new.get("files", ())}
     overflow = bool((old.get("overflow") and not begins) or new.get("overflow"))
@@ -122,13 +129,9 @@ def keep_origins(known: OriginState | None, update: OriginState | None) -> Origi
         "files": sorted(files),
         "overflow": overflow,
         "written": written,
-        **{key: value for key, value in marks.items() if value is not None},
+        **({} if turn is None else {"turn": turn}),
+        **({"people": people} if people else {}),
     }
-
-
-def person_of(messages: Sequence[Any]) -> Any:
-    """The newest message that a person wrote; None if there is none."""
-    return next((message for message in reversed(messages) if is_person(message)), None)
 
 
 def is_person(message: Any) -> bool:

@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_messages
 from langgraph.types import Command
 
-from memoranda.backends.origins import SOURCE_KEY, Origins, OriginState, is_person, person_of
+from memoranda.backends.origins import SOURCE_KEY, Origins, OriginState, is_person
 from memoranda.backends.runtime import ToolCall, current_tool_call
 
 ORIGINS_KEY: Final = "text_origins"
@@ -54,9 +54,10 @@ def origins_after(request: ToolCallRequest, call: ToolCall, result: Any) -> dict
     known = _record(request.state)
     over = _is_over(request.state, known)
     update: OriginState = call.origins.since(Origins(written=Origins.of(known).written) if over else Origins.of(known))
-    if "turn" not in known or over:
-        person = _person(request.state)
-        update |= {"person": person} if person else {}
+    if "turn" not in known:
+        people = _people(request.state)
+        unknown = [each for each in people if each not in known.get("people", ())]
+        update |= ({"people": unknown} if unknown else {}) | ({"person": people[-1]} if over else {})
     return {ORIGINS_KEY: update} if update else {}
 
 
@@ -125,12 +126,13 @@ def _names(result: Any) -> set[str]:
 
 def _is_over(state: Any, known: OriginState) -> bool:
     """Whether a person spoke since, for agents without a `before_agent` that looks: by the messages then."""
-    return "turn" not in known and known.get("person") != _person(state)
+    people = _people(state)
+    return "turn" not in known and bool(people) and people[-1] not in known.get("people", ())
 
 
-def _person(state: Any) -> str | None:
-    found = person_of(_get(state, "messages") or ())
-    return None if found is None else _id(found)
+def _people(state: Any) -> list[str]:
+    """The ids of the messages that people wrote. Old ones may come last again, where newer ones were trimmed."""
+    return [_id(message) for message in _get(state, "messages") or () if is_person(message)]
 
 
 def _id(message: Any) -> str:
