@@ -59,7 +59,11 @@ def plain(result: Any) -> Any:
     """A result without what is bound to differ: revisions and times."""
     if isinstance(result, list):
         return [plain(part) for part in result]
-    kept = {name: value for name, value in vars(result).items() if name not in ("revision", "revisions", "merged")}
+    kept = {
+        name: value
+        for name, value in vars(result).items()
+        if name not in ("revision", "revisions", "merged", "unchanged")
+    }
     for name in ("entries", "matches"):
         if kept.get(name):
             kept[name] = [{k: v for k, v in e.items() if k not in ("revision", "modified_at")} for e in kept[name]]
