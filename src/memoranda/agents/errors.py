@@ -14,7 +14,7 @@ class UnknownModelError(MemorandaError, ValueError):
 
 
 class UnknownToolError(MemorandaError, ValueError):
-    """A name that is no file tool's."""
+    """A tool that is none, or a name that no tool has."""
 
 
 class InvalidSubagentError(MemorandaError, ValueError):

@@ -18,6 +18,7 @@ from memoranda.agents.middleware.subagents import SubagentsMiddleware
 from memoranda.agents.models import chat_model
 from memoranda.agents.stack import Fence, Stack
 from memoranda.agents.subagents import built
+from memoranda.agents.tool_names import check_interrupts, tool_names
 
 Tool: TypeAlias = "BaseTool | Callable[..., Any] | dict[str, Any]"
 
@@ -84,6 +85,7 @@ def create_deep_agent(
         MissingPackageError: The model's provider is not installed.
         InvalidPermissionError: A rule or a hook is none, or one stands where a list belongs.
         InvalidSubagentError: A specification makes no subagent.
+        UnknownToolError: A tool is none, or `interrupt_on` names one that is not there.
         InvalidPathError: A source of memory or skills is no path.
         InvalidValueError: Sources of memory or skills are no texts.
 
@@ -102,6 +104,7 @@ def create_deep_agent(
     fence = Fence(permissions, hooks)
     stack = Stack(chat, adopted(backend), fence, memory, skills, interrupt_on, state_schema, name)
     own_tools = list(tools or ())
+    tool_names(own_tools)
 
     def delegation(others: Sequence[AgentMiddleware[Any, Any, Any]]) -> AgentMiddleware[Any, Any, Any]:
         schemas = [each.state_schema for each in others]
@@ -111,11 +114,14 @@ def create_deep_agent(
             schemas=schemas if state_schema is None else [*schemas, state_schema],
         )
 
+    stacked = stack.middleware(middleware, delegation)
+    theirs = [tool for spec in subagents or () for tool in spec.get("tools") or ()]
+    check_interrupts(interrupt_on, [*own_tools, *theirs], stacked)
     return compiled(
         chat,
         own_tools,
         system_prompt=system_prompt,
-        middleware=stack.middleware(middleware, delegation),
+        middleware=stacked,
         response_format=response_format,
         state_schema=state_schema,
         context_schema=context_schema,

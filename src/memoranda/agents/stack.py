@@ -20,6 +20,7 @@ from memoranda.agents.middleware.rebasing import OverBackend
 from memoranda.agents.middleware.short_term import summarization
 from memoranda.agents.middleware.skills import SkillsMiddleware
 from memoranda.agents.middleware.subagents import SubagentsMiddleware
+from memoranda.agents.tool_names import interrupts
 from memoranda.backends.base import Backend
 from memoranda.backends.guard.layers import layer_of
 from memoranda.backends.guarded import GuardedBackend
@@ -129,7 +130,7 @@ class Stack:
             # Last in the prompt, so that a change of memory leaves what stands before it in a provider's cache.
             tail.append(MemoryMiddleware(guard, self.memory, add_cache_control=True))
         if self.interrupt_on:
-            tail.append(HumanInTheLoopMiddleware(interrupt_on=dict(self.interrupt_on)))
+            tail.append(HumanInTheLoopMiddleware(interrupt_on=interrupts(self.interrupt_on)))
         return tail
 
     def _fenced(self, middleware: AnyMiddleware, guard: Backend) -> AnyMiddleware:

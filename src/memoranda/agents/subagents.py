@@ -11,6 +11,7 @@ from memoranda.agents.errors import InvalidSubagentError
 from memoranda.agents.middleware.subagents import Subagent
 from memoranda.agents.models import chat_model
 from memoranda.agents.stack import AnyMiddleware, Stack
+from memoranda.agents.tool_names import check_interrupts, tool_names
 
 GENERAL_PURPOSE: Final = "general-purpose"
 """The name of the subagent that is there by default."""
@@ -95,12 +96,15 @@ def _of_spec(
         skills=spec.get("skills"),
         interrupt_on=spec.get("interrupt_on", parent.interrupt_on),
     )
-    own_tools = spec.get("tools")
+    own_tools = list(tools if spec.get("tools") is None else spec["tools"])
+    stacked = stack.middleware(middleware, lambda _: None)
+    check_interrupts(spec.get("interrupt_on"), own_tools, stacked)
+    tool_names(own_tools)
     runnable = compiled(
         model,
-        list(tools if own_tools is None else own_tools),
+        own_tools,
         system_prompt=spec.get("system_prompt") or _PROMPT,
-        middleware=stack.middleware(middleware, lambda _: None),
+        middleware=stacked,
         response_format=spec.get("response_format"),
         state_schema=state_schema,
         name=spec["name"],

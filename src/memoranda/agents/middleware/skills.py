@@ -156,7 +156,10 @@ class SkillsMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
                 problems.append(f"{folder}: {str(error).removeprefix('Error: ')}")
                 continue
             problems += [f"{folder}: {warning}" for warning in listing.warnings]
-            entries += sorted(listing.matches or (), key=lambda entry: entry["path"])
+            matches = sorted(listing.matches or (), key=lambda entry: entry["path"])
+            if not matches:
+                problems += yield from self._misplaced(folder)
+            entries += matches
         read = yield from self._read(entries)
         skills: dict[str, tuple[str, Skill]] = {}
         for entry, skill in zip(entries, read, strict=True):
@@ -165,6 +168,20 @@ class SkillsMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
             else:
                 skills[skill.name] = (entry["path"], skill)
         return Found(tuple(skills[name] for name in sorted(skills)), tuple(problems))
+
+    def _misplaced(self, folder: str) -> Steps[list[str]]:
+        """What is wrong with a source that holds no skill; one that is empty, or not there yet, is fine."""
+        if name_of(folder.rstrip("/")) == _FILE:
+            above = folder_prefix(parent_of(parent_of(folder.rstrip("/"))))
+            return [f"{folder.rstrip('/')} is a skill's file. Name the folder that holds the skills' folders: {above}"]
+        listed = yield from operations.ls(self.backend, folder)
+        names = {name_of(entry["path"]) for entry in listed.entries or () if not entry.get("is_dir")}
+        if _FILE in names:
+            above = folder_prefix(parent_of(folder.rstrip("/")))
+            return [f"{folder} is itself a skill. Name the folder that holds the skills' folders: {above}"]
+        misspelt = yield from operations.glob(self.backend, "*/[Ss][Kk][Ii][Ll][Ll].[Mm][Dd]", folder)
+        paths = [entry["path"] for entry in misspelt.matches or ()]
+        return [f"{path} is not read: the file of a skill is named {_FILE}." for path in paths]
 
     def _read(self, entries: Sequence[FileInfo]) -> Steps[list[Skill | str]]:
         """Each entry's skill or problem, of those in the same state as before without reading them."""
@@ -190,6 +207,8 @@ class SkillsMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
                     _parsed.put(spot.store, (spot[1:], *_state(entry)), skill)
         return [skill for skill in found if skill is not None]
 
+
+_FILE = "SKILL.md"
 
 _parsed: Kept[Skill | str] = Kept(10_000)
 """What was read of which state of which file, for all agents of this process."""
