@@ -131,7 +131,8 @@ class Machine(RuleBasedStateMachine):
             result = self.ask("edit", shown, "e", "E", True)
         else:
             result = self.ask("commit", [EditFile(shown, "e", "E", True)])
-        if self.check(result, self.mode("write", path) == "allow" and "e" in self.model.get(path, "")):
+        allowed = self.mode("read", path) == self.mode("write", path) == "allow"
+        if self.check(result, allowed and "e" in self.model.get(path, "")):
             self.model[path] = self.model[path].replace("e", "E")
 
     @rule(path=anything, form=forms)

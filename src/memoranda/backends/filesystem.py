@@ -108,14 +108,18 @@ class FilesystemBackend(UnversionedFiles):
     def file_id(self, path: str) -> str:
         return f"disk|{self.root.path}|{path}"
 
-    def names_steps(self, places: Sequence[Place]) -> Steps[list[tuple[str, ...]]]:
-        return (yield from block(lambda: [self._names(place.path) for place in places]))
+    def location(self, place: Place) -> str:
+        """Where a file lies, links followed: what was approved for it is not approved for what a link leads to."""
+        return f"disk|{self.root.path}|{self._real(place.path)}"
 
-    def _names(self, path: str) -> tuple[str, ...]:
+    def names_steps(self, places: Sequence[Place]) -> Steps[list[tuple[str, ...]]]:
+        return (yield from block(lambda: [self.root.names(place.path) for place in places]))
+
+    def _real(self, path: str) -> str:
         try:
-            return tuple(self.root.find(path).names)
+            return self.root.look(path).real
         except (DiskRefusalError, OSError):
-            return (path,)  # it will be refused
+            return path  # it will be refused
 
     # --- reading --------------------------------------------------------------------------------------------
 
@@ -241,6 +245,7 @@ class FilesystemBackend(UnversionedFiles):
             return self._alone(change)
 
         def change() -> Plan[R]:
+            self._check_apart(alone)
             plan = planner(self._loaded(alone))
             shown = {place.path: place for place in alone}
             # What is new comes first: if the disk fails halfway, a move leaves two files rather than none.
@@ -332,6 +337,16 @@ class FilesystemBackend(UnversionedFiles):
             except OSError as error:
                 raise FileError(f"The folder of these files cannot be used: {error.strerror or error}.") from error
             return work()
+
+    def _check_apart(self, places: Sequence[Place]) -> None:
+        """Refuse changes of one file under two names, of which the second would undo the first."""
+        known: dict[str, Place] = {}
+        for place in places:
+            other = known.setdefault(self._real(place.path), place)
+            if other.path != place.path:
+                raise FileError(
+                    f"{other.shown} and {place.shown} are one file.", "Change it under one of these names only."
+                )
 
     def _loaded(self, places: Sequence[Place]) -> dict[str, FileData]:
         files: dict[str, FileData] = {}

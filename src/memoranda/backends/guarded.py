@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from memoranda.backends.base import Backend
+from memoranda.backends.disk.judging import as_judged
 from memoranda.backends.guard import reading
 from memoranda.backends.guard.changing import Outcome, change, marked, write_modes
 from memoranda.backends.guard.folders import delete_folder, move_folder
@@ -48,6 +50,18 @@ from memoranda.store.changes import Change as StoreChange
 from memoranda.store.store import MemoryStore
 
 C = TypeVar("C", bound=ChangeResult)
+R = TypeVar("R")
+P = ParamSpec("P")
+
+
+def _judged(operation: Callable[P, Steps[R]]) -> Callable[P, Steps[R]]:
+    """Let an operation reach only what the rules were asked about, even if links are swapped meanwhile."""
+
+    @wraps(operation)
+    def steps(*args: P.args, **kwargs: P.kwargs) -> Steps[R]:
+        return as_judged(operation(*args, **kwargs))
+
+    return steps
 
 
 class GuardedBackend(Backend):
@@ -107,30 +121,39 @@ path, or go on without it."
 
     # --- reading --------------------------------------------------------------------------------------------
 
+    @_judged
     def ls_steps(self, place: Place) -> Steps[LsResult]:
         return reading.ls(self.guard, place)
 
+    @_judged
     def glob_steps(self, place: Place, pattern: str) -> Steps[GlobResult]:
         return reading.glob(self.guard, place, pattern)
 
+    @_judged
     def grep_steps(self, place: Place, pattern: str, glob: str | None, max_count: int | None) -> Steps[GrepResult]:
         return reading.grep(self.guard, place, pattern, glob, max_count)
 
+    @_judged
     def download_steps(self, places: Sequence[Place]) -> Steps[list[FileDownloadResponse]]:
         return reading.download(self.guard, places)
 
+    @_judged
     def read_steps(self, place: Place, offset: int, limit: int) -> Steps[ReadResult]:
         return self._reading(ReadResult, place, lambda: self.guard.inner.read_steps(place, offset, limit))
 
+    @_judged
     def history_steps(self, place: Place, limit: int | None) -> Steps[HistoryResult]:
         return self._reading(HistoryResult, place, lambda: self.guard.inner.history_steps(place, limit))
 
+    @_judged
     def diff_steps(self, place: Place, older: int | None, newer: int | None) -> Steps[DiffResult]:
         return self._reading(DiffResult, place, lambda: self.guard.inner.diff_steps(place, older, newer))
 
+    @_judged
     def blame_steps(self, place: Place) -> Steps[BlameResult]:
         return self._reading(BlameResult, place, lambda: self.guard.inner.blame_steps(place))
 
+    @_judged
     def at_steps(self, place: Place, when: int | datetime) -> Steps[ReadResult]:
         return self._reading(ReadResult, place, lambda: self.guard.inner.at_steps(place, when))
 
@@ -143,6 +166,7 @@ path, or go on without it."
 
     # --- changing -------------------------------------------------------------------------------------------
 
+    @_judged
     def write_steps(self, place: Place, content: str | bytes, base: Base | None, merge: bool) -> Steps[WriteResult]:
         return self._change(
             WriteResult,
@@ -151,6 +175,7 @@ path, or go on without it."
             lambda: self.guard.inner.write_steps(place, content, base, merge),
         )
 
+    @_judged
     def edit_steps(self, place: Place, old: str, new: str, replace_all: bool, base: Base | None) -> Steps[EditResult]:
         return self._change(
             EditResult,
@@ -159,6 +184,7 @@ path, or go on without it."
             lambda: self.guard.inner.edit_steps(place, old, new, replace_all, base),
         )
 
+    @_judged
     def append_steps(self, place: Place, text: str, base: Base | None) -> Steps[WriteResult]:
         return self._change(
             WriteResult,
@@ -167,6 +193,7 @@ path, or go on without it."
             lambda: self.guard.inner.append_steps(place, text, base),
         )
 
+    @_judged
     def restore_steps(self, place: Place, revision: int) -> Steps[WriteResult]:
         # What comes back is not known here; the plan finds out.
         return self._change(
@@ -177,6 +204,7 @@ path, or go on without it."
             revision,
         )
 
+    @_judged
     def delete_steps(self, place: Place, base: Base | None) -> Steps[DeleteResult]:
         if base is None:
             return delete_folder(self.guard, place)
@@ -187,9 +215,11 @@ path, or go on without it."
             lambda: self.guard.inner.delete_steps(place, base),
         )
 
+    @_judged
     def move_steps(self, place: Place, to: Place, overwrite: bool) -> Steps[MoveResult]:
         return move_folder(self.guard, place, to, overwrite=overwrite)
 
+    @_judged
     def upload_steps(self, files: Sequence[tuple[Place, bytes]]) -> Steps[list[FileUploadResponse]]:
         guard = self.guard
         modes = yield from guard.modes("write", [place for place, _ in files])
@@ -218,6 +248,7 @@ path, or go on without it."
             yield from tell(guard, landed)
         return [answer for answer in answers if answer is not None]
 
+    @_judged
     def commit_steps(self, changes: Sequence[PlacedChange]) -> Steps[FilesCommitResult]:
         guard = self.guard
         asked = [Asked(_operation(placed.change), placed) for placed in changes]

@@ -198,7 +198,7 @@ class SeededFiles(Backend):
     # --- what backends around this one ask ------------------------------------------------------------------
 
     def names_steps(self, places: Sequence[Place]) -> Steps[list[tuple[str, ...]]]:
-        real = yield from self.seeds.real_steps(places)
+        real = yield from self.seeds.real_steps(places, anew=True)  # as reading does
         aliases = yield from self.seeds.aliases_steps([place.path for place in real])
         return [tuple(dict.fromkeys((place.path, *names))) for place, names in zip(places, aliases, strict=True)]
 

@@ -81,7 +81,7 @@ class Twins:
 def _keys_of(route: Route, places: Sequence[Place]) -> Steps[list[tuple[str, ...]]]:
     """What some files of a route are called in the backend itself."""
     if isinstance(route.backend, SeededFiles):
-        real = yield from route.backend.seeds.real_steps(places)
+        real = yield from route.backend.seeds.real_steps(places, anew=True)
         return [(place.path,) for place in real]
     return (yield from route.backend.names_steps(places))
 

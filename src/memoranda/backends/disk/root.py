@@ -13,6 +13,7 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from memoranda.backends.disk.folder import Entry, Folder
+from memoranda.backends.disk.judging import current_judging
 from memoranda.backends.disk.names import TEMPORARY, path_name
 from memoranda.files.path import folder_prefix, name_of
 
@@ -89,9 +90,20 @@ class Found:
         return self.is_root or (self.entry is not None and self.entry.is_folder)
 
     @property
+    def real(self) -> str:
+        """The canonical path of where it really lies."""
+        return "/" + "/".join(normalize("NFC", name) for name in (*self.folders, *self.missing))
+
+    @property
     def folders(self) -> list[str]:
         """The names on disk that lead to it as a folder."""
         return self.parents if self.entry is None else [*self.parents, self.entry.name]
+
+
+def led_elsewhere() -> DiskRefusalError:
+    """What is said of a path that leads to something else than what the rules were asked about."""
+    text = "leads elsewhere than it did a moment ago, so nothing was done. Try again."
+    return DiskRefusalError("permission_denied", text)
 
 
 class Root:
@@ -119,6 +131,35 @@ class Root:
         return folder
 
     def find(self, path: str, *, follow_last: bool = True) -> Found:
+        """Follow a canonical path to where it may lead as far as rules were asked about it.
+
+        Args:
+            path: The path.
+            follow_last: Whether a link at its very end is followed too.
+
+        Raises:
+            DiskRefusalError: As `look`; or it leads elsewhere than when the rules were asked.
+            OSError: Something may not be looked at.
+        """
+        found = self.look(path, follow_last=follow_last)
+        judging = current_judging()
+        if judging is not None and not judging.may_lead((self.path, path), found.real):
+            raise led_elsewhere()
+        return found
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """The canonical paths under which something is known, the asked one first, where it really lies included."""
+        try:
+            found = self.look(path)
+            names = [*found.names, found.real]
+            if len(found.names) > 1:  # what is moved or deleted is the link
+                names.append(self.look(path, follow_last=False).real)
+        except (DiskRefusalError, OSError):
+            names = [path]  # it will be refused
+        judging = current_judging()
+        return tuple(dict.fromkeys(names)) if judging is None else judging.ask((self.path, path), names)
+
+    def look(self, path: str, *, follow_last: bool = True) -> Found:
         """Follow a canonical path, links inside the folder included.
 
         Args:

@@ -47,6 +47,13 @@ def visible(layers: Layers, place: Place, entries: Sequence[T], path: str = "pat
     return [entry for entry in entries if (found := paths[_get(entry, path)]) is not None and modes[found] != "deny"]
 
 
+def _nameless(layers: Layers, warnings: Sequence[str]) -> tuple[str, ...]:
+    """Warnings where rules hide names: sentences may name anything, so only that there is something is told."""
+    if not layers.restrict_reading or not warnings:
+        return tuple(warnings)
+    return ("Some entries could not be looked at.",)
+
+
 def _get(entry: Any, key: str) -> Any:
     return entry[key]
 
@@ -59,6 +66,7 @@ def ls(layers: Layers, place: Place) -> Steps[LsResult]:
     found = yield from layers.inner.ls_steps(place)
     if found.entries is not None:
         found.entries = yield from visible(layers, place, found.entries)
+    found.warnings = _nameless(layers, found.warnings)
     return found
 
 
@@ -70,6 +78,7 @@ def glob(layers: Layers, place: Place, pattern: str) -> Steps[GlobResult]:
     found = yield from layers.inner.glob_steps(place, pattern)
     if found.matches is not None:
         found.matches = yield from visible(layers, place, found.matches)
+    found.warnings = _nameless(layers, found.warnings)
     return found
 
 
@@ -89,6 +98,7 @@ def _grep(layers: Layers, place: Place, pattern: str, glob: str | None, max_coun
         found = yield from layers.inner.grep_steps(place, pattern, glob, max_count)
         if found.matches is not None:
             found.matches = yield from visible(layers, place, found.matches)
+        found.warnings = _nameless(layers, found.warnings)
         return found
     wanted, asked = max(max_count, 0), max(max_count, 1)
     while True:
@@ -99,6 +109,7 @@ def _grep(layers: Layers, place: Place, pattern: str, glob: str | None, max_coun
         if len(matches) > wanted or not found.truncated:
             found.truncated = len(matches) > wanted
             found.matches = matches[:wanted]
+            found.warnings = _nameless(layers, found.warnings)
             return found
         asked *= 4
 
