@@ -207,7 +207,8 @@ class TestFreshness:
         store.write(NS, "/a.md", "tea" * 1_000)
         agent = Agent(files, ["/a.md"])
         agent.turn()
-        assert set(agent.graph.get_state({"configurable": {"thread_id": "t1"}}).values) == {"messages"}
+        values = agent.graph.get_state({"configurable": {"thread_id": "t1"}}).values
+        assert set(values) == {"messages", "seen_revisions"} and "tea" not in str(values)
 
 
 def test_two_users_never_see_each_other(store: MemoryStore) -> None:

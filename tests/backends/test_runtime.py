@@ -10,7 +10,8 @@ import pytest
 
 from memoranda import Author, acting_as
 from memoranda.backends import runtime
-from memoranda.backends.runtime import ToolCall, forget, inside_tool_call, last_seen, running_author, saw
+from memoranda.backends.runtime import ToolCall, forget, inside_tool_call, knows, last_seen, running_author, saw
+from memoranda.backends.seen_map import Moment, SeenMap, Viewer
 
 Run = Callable[..., Any]
 
@@ -37,16 +38,36 @@ def test_outside_a_graph_nothing_is_noted() -> None:
     assert running_author() == Author()
 
 
-def test_notes_of_the_state_and_of_the_process_are_compared_by_time(in_thread: Run, thread: str) -> None:
-    call = ToolCall("1", seen={"old": [1, 1.0], "new": [9, 1e12]})
+def test_inside_a_tool_call_only_its_own_view_counts(in_thread: Run, thread: str) -> None:
+    call = ToolCall("1", seen={"old": [1, 1.0]})
 
-    def work() -> tuple[Any, Any]:
-        saw("old", 5)
+    def work() -> Any:
+        saw("old", 5)  # by a call beside it, or on another branch
+        saw("else", 3)
         with inside_tool_call(call):
-            return last_seen("old"), last_seen("new")
+            before = [last_seen("old"), last_seen("else"), last_seen("else", or_elsewhere=True)]
+            saw("old", 7)
+            return [*before, last_seen("old")]
 
-    assert in_thread(thread, work) == (5, 9)
-    assert call.seen == {"old": [1, 1.0], "new": [9, 1e12]}
+    assert in_thread(thread, work) == [1, None, 3, 7]
+    assert call.seen["old"][0] == 7 and "else" not in call.seen
+
+
+def test_calls_of_one_message_build_on_each_other_but_were_not_made_from_each_other(
+    in_thread: Run, thread: str
+) -> None:
+    first, second = ToolCall("1", message="m"), ToolCall("2", message="m")
+    other = ToolCall("3", message="n")
+
+    def work() -> Any:
+        with inside_tool_call(first):
+            saw("f", 2)
+        with inside_tool_call(second):
+            found = [last_seen("f"), knows("f", 2), knows("f", 3), knows("f", 0)]
+        with inside_tool_call(other):
+            return [*found, knows("f", 2)]
+
+    assert in_thread(thread, work) == [None, True, False, True, False]
 
 
 def test_a_file_of_the_state_is_noted_with_the_state_only(in_thread: Run, thread: str) -> None:
@@ -63,11 +84,22 @@ def test_a_file_of_the_state_is_noted_with_the_state_only(in_thread: Run, thread
 
 
 def test_the_map_of_the_process_is_bounded(in_thread: Run, thread: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "_REMEMBERED", 3)
-    monkeypatch.setattr(runtime, "_process", type(runtime._process)())
+    monkeypatch.setattr(runtime, "_process", SeenMap(limit=3))
     in_thread(thread, lambda: [saw(str(number), number) for number in range(10)])
     assert len(runtime._process) == 3
     assert in_thread(thread, lambda: [last_seen("0"), last_seen("9")]) == [None, 9]
+
+
+def test_a_branch_has_not_seen_what_came_after_its_beginning() -> None:
+    seen, ann = SeenMap(), Viewer("t", "")
+    seen.note(ann, "f", 1, Moment(2, "c2"))
+    seen.note(ann, "f", 2, Moment(6, "c6"))
+    assert seen.find(ann, "f", Moment(7, "c7")) == 2
+    assert seen.find(ann, "f", Moment(9, "d9", origin="c3")) == 1  # from an older checkpoint, as it says
+    seen.note(ann, "f", 3, Moment(10, "d10", origin="c3"))
+    assert seen.find(ann, "f", Moment(13, "d13")) == 3  # and on from there
+    assert seen.find(ann, "f", Moment(10, "e10")) == 1  # from an older one that was put there as the newest
+    assert seen.find(Viewer("u", ""), "f", None) is None
 
 
 def test_authors_are_completed_from_the_run(in_thread: Run, thread: str) -> None:

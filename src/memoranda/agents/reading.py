@@ -43,6 +43,12 @@ _MEDIA_LIMIT = 20_000_000
 """How many bytes of picture, sound, film or document a model is sent at most; providers refuse more."""
 
 
+def shows_whole(result: ReadResult, token_limit: int) -> bool:
+    """Whether `shown_read` shows a model all of what was read."""
+    data = result.file_data
+    return data is not None and (data["encoding"] == "base64" or beginning(data["content"], token_limit).is_whole)
+
+
 def shown_read(result: ReadResult, path: str, limit: int, tool_call_id: str, token_limit: int) -> str | ToolMessage:
     """What a model is told of a file that was read.
 

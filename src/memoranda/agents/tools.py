@@ -12,9 +12,10 @@ from pydantic import BaseModel, Field
 
 from memoranda.agents.budget import beginning
 from memoranda.agents.errors import UnknownToolError
-from memoranda.agents.reading import shown_read
+from memoranda.agents.reading import shown_read, shows_whole
 from memoranda.backends.base import Backend
 from memoranda.backends.protocol import SEEN, ChangeResult
+from memoranda.backends.runtime import unnoticed
 from memoranda.backends.steps import Steps, aperform, ask, perform
 
 TOKEN_LIMIT: Final = 20_000
@@ -45,9 +46,13 @@ class _Files:
     def read_file(
         self, file_path: str, offset: int = 0, limit: int = READ_LIMIT, tool_call_id: str = ""
     ) -> Steps[Answer]:
-        result = yield from ask(self.backend.read, file_path, offset, limit)
+        with unnoticed() as notes:
+            result = yield from ask(self.backend.read, file_path, offset, limit)
         _check(result.error)
-        return shown_read(result, file_path, limit, tool_call_id, self.token_limit)
+        answer = shown_read(result, file_path, limit, tool_call_id, self.token_limit)
+        if shows_whole(result, self.token_limit):
+            notes.keep()
+        return answer
 
     def write_file(self, file_path: str, content: str) -> Steps[Answer]:
         result = yield from ask(self.backend.write, file_path, content, base=SEEN)

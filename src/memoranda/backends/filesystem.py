@@ -290,7 +290,7 @@ class FilesystemBackend(UnversionedFiles):
                 data = self._load(Place(last, last))
                 if data is not None and not isinstance(data, Unreadable):
                     plan.result.revision = digest_of(content_of(data))
-                    plan.seen.append((last, plan.result.revision))
+                    plan.followed.append((moved[-1][0], plan.result.revision, last, plan.result.revision))
             return plan
 
         return (yield from self._noting(lambda: self._alone(work, make=False)))
@@ -322,8 +322,7 @@ class FilesystemBackend(UnversionedFiles):
 
     def _noting(self, work: Callable[[], Plan[R]]) -> Steps[R]:
         plan = yield from block(work)
-        for path, revision in plan.seen:
-            self._saw(path, revision)
+        self._note(plan)
         return plan.result
 
     def _alone(self, work: Callable[[], T], *, make: bool = True) -> T:

@@ -44,14 +44,15 @@ class Plan(Generic[R]):
         updates: The new value of every file that changes; None for one that goes.
         overwrites: The files that are set whatever they held, so that no branch of a graph has to be merged in.
         seen: What the thread has seen thereby: path, and state.
-        followed: Files where the thread has seen the new state only if it had seen the old one: path, old, new.
+        followed: Files where the thread has seen the new state only if it had seen the old one: the path and the state
+            before, the path and the state after.
     """
 
     result: R
     updates: dict[str, FileData | None] = field(default_factory=dict[str, "FileData | None"])
     overwrites: frozenset[str] = frozenset()
     seen: list[tuple[str, Base | None]] = field(default_factory=list[tuple[str, "Base | None"]])
-    followed: list[tuple[str, Base, Base]] = field(default_factory=list[tuple[str, Base, Base]])
+    followed: list[tuple[str, Base, str, Base]] = field(default_factory=list[tuple[str, Base, str, Base]])
 
 
 class Unreadable(str):
@@ -119,7 +120,7 @@ def plan_edit(files: Files, place: Place, old: str, new: str, replace_all: bool,
     return Plan(
         EditResult(path=place.shown, occurrences=edited.occurrences, revision=revision),
         {place.path: after},
-        followed=[(place.path, revision_of(before), revision)],
+        followed=[(place.path, revision_of(before), place.path, revision)],
     )
 
 
@@ -140,7 +141,7 @@ def plan_append(files: Files, place: Place, text: str, base: Base | None) -> Pla
     return Plan(
         WriteResult(path=place.shown, revision=revision),
         {place.path: after},
-        followed=[(place.path, 0 if before is None else revision_of(before), revision)],
+        followed=[(place.path, 0 if before is None else revision_of(before), place.path, revision)],
     )
 
 
@@ -180,9 +181,9 @@ def plan_move(files: Files, place: Place, to: Place, *, overwrite: bool) -> Plan
     for path, target in zip(paths, targets, strict=True):
         data: FileData = {**files[path]}
         plan.updates[target] = data
-        plan.seen.append((target, revision_of(data)))
+        plan.followed.append((path, revision_of(data), target, revision_of(data)))
     plan.result.paths = tuple(map(to.show, targets))
-    plan.result.revision = plan.seen[-1][1]
+    plan.result.revision = plan.followed[-1][3]
     return plan
 
 

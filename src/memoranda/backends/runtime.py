@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Generator, Mapping, MutableMapping
+from collections.abc import Container, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from memoranda.backends.origins import Origins
 from memoranda.backends.protocol import ApprovalRequest, Base
+from memoranda.backends.seen_map import Moment, SeenMap, Viewer
 from memoranda.store.changes import Author, current_author
 
 
@@ -27,6 +28,8 @@ class ToolCall:
         approvals: Changes that the guard held back for a person during this call.
         untrusted: Whether something of untrusted origin is in the context that led to this call.
         origins: What that context, and the call itself, came across; changed in place.
+        message: The message of the model that this call belongs to, unique among all threads.
+        agent_run: Which run of an agent made it, as `inside_tool_call` finds.
     """
 
     id: str | None = None
@@ -34,6 +37,8 @@ class ToolCall:
     approvals: list[ApprovalRequest] = field(default_factory=list[ApprovalRequest])
     untrusted: bool = False
     origins: Origins = field(default_factory=Origins)
+    message: str | None = None
+    agent_run: str | None = None
 
 
 _tool_call: ContextVar[ToolCall | None] = ContextVar("memoranda_tool_call", default=None)
@@ -47,6 +52,8 @@ def current_tool_call() -> ToolCall | None:
 @contextmanager
 def inside_tool_call(call: ToolCall) -> Generator[ToolCall]:
     """Say which tool call runs inside the block."""
+    if call.agent_run is None:
+        call.agent_run = agent_run()
     token = _tool_call.set(call)
     try:
         yield call
@@ -124,22 +131,43 @@ def running_author() -> Author:
 
 # --- which state of a file a thread has seen ------------------------------------------------------------------
 
-_REMEMBERED = 100_000
-_process: OrderedDict[tuple[tuple[str, str], str], tuple[Base, float]] = OrderedDict()
-_lock = Lock()
+_process = SeenMap()
 
 
-def _viewer() -> tuple[str, str] | None:
-    """Who sees: the thread and, inside it, the agent. What one subagent wrote another has not seen."""
-    thread = current_thread()
-    if thread is None:
-        return None
+def agent_run() -> str:
+    """Which run of an agent this is, inside the thread: a subagent's is another one than its parent's."""
     config = current_config() or {}
-    return thread, str(config.get("configurable", {}).get("checkpoint_ns") or "").rpartition("|")[0]
+    return str(config.get("configurable", {}).get("checkpoint_ns") or "").rpartition("|")[0]
+
+
+def _viewer() -> Viewer | None:
+    thread = current_thread()
+    return None if thread is None else Viewer(thread, agent_run())
+
+
+def _moment() -> Moment | None:
+    """Where in the checkpoints of its thread this run is; None inside a subagent, or where none are kept."""
+    config = current_config() or {}
+    configurable: Mapping[str, Any] = config.get("configurable", {})
+    if configurable.get("__pregel_checkpointer") is None or agent_run():
+        return None
+    metadata: Mapping[str, Any] = config.get("metadata") or {}
+    checkpoints: Mapping[str, Any] = configurable.get("checkpoint_map") or {}
+    step, checkpoint = metadata.get("langgraph_step"), checkpoints.get("")
+    origin = metadata.get("checkpoint_id")
+    if not isinstance(step, int) or not isinstance(checkpoint, str):
+        return None
+    return Moment(step, checkpoint, origin if isinstance(origin, str) else None)
+
+
+def _own_call() -> ToolCall | None:
+    """The tool call at hand, unless this is a subagent that runs inside it, which has a view of its own."""
+    call = current_tool_call()
+    return call if call is not None and call.agent_run == agent_run() else None
 
 
 def saw(file: str, base: Base | None, *, with_state: bool = False) -> None:
-    """Note which state of a file this thread has seen now.
+    """Note that this thread has seen the whole of a file now.
 
     It goes into the thread's private state where our middleware keeps one, and also into a map of this process.
 
@@ -153,53 +181,81 @@ def saw(file: str, base: Base | None, *, with_state: bool = False) -> None:
     if notes is not None:
         notes.add(file, base or 0, with_state)
         return
-    viewer = _viewer()
-    call = current_tool_call()
-    now = time.time()
+    call, viewer = _own_call(), _viewer()
     if call is not None:
-        call.seen[file] = [base or 0, now]
-    if viewer is None or with_state:
-        return
-    with _lock:
-        _process[viewer, file] = (base or 0, now)
-        _process.move_to_end((viewer, file))
-        if len(_process) > _REMEMBERED:
-            _process.popitem(last=False)
+        call.seen[file] = [base or 0, time.time()]
+        _siblings.note(call.message, file, base or 0)
+    if viewer is not None and not with_state:
+        _process.note(viewer, file, base or 0, _moment())
 
 
-def last_seen(file: str, *, with_state: bool = False) -> Base | None:
+def last_seen(file: str, *, with_state: bool = False, or_elsewhere: bool = False) -> Base | None:
     """Which state of a file this thread saw last; None where it never did, or outside a graph.
+
+    Inside a tool call that is what the model had seen when it made the call, and what this very call saw since: a
+    read in the same message came too late for what the model wrote.
 
     Args:
         file: What identifies the file.
         with_state: As in `saw`.
+        or_elsewhere: Where the thread's state says nothing, take what this process knows. For a change that would else
+            be based on nothing.
     """
     notes = _withheld.get()
     if notes is not None and file in notes.seen:
         return notes.seen[file][0]
-    viewer = _viewer()
-    call = current_tool_call()
-    known: list[tuple[float, Base]] = []
+    call, viewer = _own_call(), _viewer()
     if call is not None and file in call.seen:
-        base, at = call.seen[file]
-        known.append((at, base))
-    if viewer is not None and not with_state:
-        with _lock:
-            found = _process.get((viewer, file))
-        if found is not None:
-            known.append((found[1], found[0]))
-    return max(known, key=lambda pair: pair[0])[1] if known else None
+        return call.seen[file][0]
+    if with_state or viewer is None or (call is not None and not or_elsewhere):
+        return None
+    return _process.find(viewer, file, _moment())
+
+
+def knows(file: str, base: Base | None, *, with_state: bool = False) -> bool:
+    """Whether, after the tool calls of this message, the model will have seen this state of a file.
+
+    Args:
+        file: What identifies the file.
+        base: Its state; None or 0: it does not exist, so there is nothing to see.
+        with_state: As in `saw`.
+    """
+    if not base or last_seen(file, with_state=with_state) == base:
+        return True
+    call = _own_call()
+    return call is not None and _siblings.find(call.message, file) == base
 
 
 def forget(file: str) -> None:
     """Take back the note of which state of a file this thread saw."""
-    viewer = _viewer()
-    call = current_tool_call()
+    call, viewer = _own_call(), _viewer()
     if call is not None:
         call.seen.pop(file, None)
     if viewer is not None:
-        with _lock:
-            _process.pop((viewer, file), None)
+        _process.forget(viewer, file)
+
+
+class _Siblings:
+    """What the tool calls of one message have seen, each on its own; of the latest messages of this process."""
+
+    def __init__(self) -> None:
+        self._notes: OrderedDict[str, dict[str, Base]] = OrderedDict()
+        self._lock = Lock()
+
+    def note(self, message: str | None, file: str, base: Base) -> None:
+        if message is not None:
+            with self._lock:
+                self._notes.setdefault(message, {})[file] = base
+                if len(self._notes) > _MESSAGES:
+                    self._notes.popitem(last=False)
+
+    def find(self, message: str | None, file: str) -> Base | None:
+        with self._lock:
+            return None if message is None else self._notes.get(message, {}).get(file)
+
+
+_MESSAGES = 1_000
+_siblings = _Siblings()
 
 
 class Notes:
@@ -208,17 +264,20 @@ class Notes:
     def __init__(self) -> None:
         self.seen: dict[str, tuple[Base, bool]] = {}
         self.before: dict[str, Base | None] = {}
+        self.is_known: dict[str, bool] = {}
 
     def add(self, file: str, base: Base, with_state: bool) -> None:
         """Take down a file and its state, and the state in which the thread saw it before."""
         if file not in self.before:
             self.before[file] = last_seen(file, with_state=with_state)
+            self.is_known[file] = knows(file, base, with_state=with_state)
         self.seen[file] = (base, with_state)
 
-    def keep(self) -> None:
+    def keep(self, *, without: Container[str] = ()) -> None:
         """Let the thread have seen it after all."""
         for file, (base, with_state) in self.seen.items():
-            saw(file, base, with_state=with_state)
+            if file not in without:
+                saw(file, base, with_state=with_state)
 
 
 _withheld: ContextVar[Notes | None] = ContextVar("memoranda_withheld_notes", default=None)

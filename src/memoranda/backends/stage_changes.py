@@ -171,7 +171,7 @@ class Stage:
     def _stage_step(self, place: Place, after: FileData | None, step: EditFile | AppendFile, current: Base) -> None:
         assert after is not None
         self.staging.set(place, after, step)
-        if self.seen.get(place.path) in (None, current):  # then nothing unseen is left
+        if current == 0 or self.seen.get(place.path) == current:  # then nothing unseen is left
             self.seen[place.path] = revision_of(after)
 
     def _delete(self, place: Place, base: Base | None, loaded: Loaded) -> DeleteResult:
@@ -209,11 +209,14 @@ class Stage:
                 return MoveResult(error=occupied(target.place.shown))
         revision: Base | None = None
         for source, target in files:
+            before = self.revision(source.place, source)
             self.staging.move(source.place.path, target.place)
             moved = self.staging.find(target.place.path)
             assert moved is not None and moved.after is not None
-            self.seen.pop(source.place.path, None)
-            revision = self.seen[target.place.path] = revision_of(moved.after)
+            seen = self.seen.pop(source.place.path, None)
+            revision = revision_of(moved.after)
+            if seen == before:  # who had seen it where it was knows it where it is
+                self.seen[target.place.path] = revision
         paths = tuple(target.place.shown for _, target in files)
         return MoveResult(path=to.shown, paths=paths, revision=revision)
 

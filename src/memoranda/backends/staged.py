@@ -44,6 +44,7 @@ from memoranda.backends.runtime import in_graph, running_author
 from memoranda.backends.stage_changes import Loaded, Stage
 from memoranda.backends.staging import Staging
 from memoranda.backends.steps import Steps, ask, awaiting, blocking, done
+from memoranda.backends.windows import shows_all
 from memoranda.backends.wording import refused_read_only
 from memoranda.errors import MemorandaError
 from memoranda.files.format import create_file_data
@@ -202,7 +203,8 @@ class StagedBackend(Backend):
 
     def read_steps(self, place: Place, offset: int, limit: int) -> Steps[ReadResult]:
         answer = yield from stage_reading.read(self.backend, self._stage.staging, place, offset, limit)
-        self._saw(place, answer.revision)
+        if shows_all(answer):
+            self._saw(place, answer.revision)
         return answer
 
     def download_steps(self, places: Sequence[Place]) -> Steps[list[FileDownloadResponse]]:

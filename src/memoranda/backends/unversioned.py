@@ -7,7 +7,7 @@ thread has seen are in `plans` and here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 from memoranda.backends.base import Backend
 from memoranda.backends.places import Place, PlacedChange
@@ -45,10 +45,10 @@ from memoranda.backends.protocol import (
     WriteFile,
     WriteResult,
 )
-from memoranda.backends.runtime import last_seen, saw
+from memoranda.backends.runtime import knows, last_seen, saw
 from memoranda.backends.steps import Steps
 from memoranda.backends.tree import Files, revision_of
-from memoranda.backends.windows import read_whole, read_window_of
+from memoranda.backends.windows import read_whole, read_window_of, shows_all
 from memoranda.backends.wording import not_found
 from memoranda.files.format import FileData
 
@@ -103,8 +103,10 @@ class UnversionedFiles(Backend):
         if data is None:
             return ReadResult(error=not_found(place))
         revision = revision_of(data)
-        self._saw(place.path, revision)
-        return read_window_of(data, place, offset, limit, revision)
+        result = read_window_of(data, place, offset, limit, revision)
+        if shows_all(result):
+            self._saw(place.path, revision)
+        return result
 
     def download_steps(self, places: Sequence[Place]) -> Steps[list[FileDownloadResponse]]:
         files = yield from self.load_steps(places)
@@ -174,11 +176,7 @@ class UnversionedFiles(Backend):
 
     def _changed(self, alone: Sequence[Place], planner: Planner[R], below: Sequence[Place] = ()) -> Steps[R]:
         plan = yield from self.change_steps(alone, planner, below)
-        for path, before, after in plan.followed:
-            if self._last_seen(path) in (None, before):
-                self._saw(path, after)
-        for path, revision in plan.seen:
-            self._saw(path, revision)
+        self._note(plan)
         return plan.result
 
     # --- what a thread has seen -----------------------------------------------------------------------------
@@ -186,13 +184,21 @@ class UnversionedFiles(Backend):
     def _saw(self, path: str, revision: Base | None) -> None:
         saw(self.file_id(path), revision, with_state=self.keeps_seen_with_state)
 
-    def _last_seen(self, path: str) -> Base | None:
-        return last_seen(self.file_id(path), with_state=self.keeps_seen_with_state)
+    def _last_seen(self, path: str, *, or_elsewhere: bool = False) -> Base | None:
+        return last_seen(self.file_id(path), with_state=self.keeps_seen_with_state, or_elsewhere=or_elsewhere)
+
+    def _note(self, plan: Plan[Any]) -> None:
+        """Note what the thread has seen by making a change; of what was edited or moved, if it knew it before."""
+        for source, before, target, after in plan.followed:
+            if knows(self.file_id(source), before, with_state=self.keeps_seen_with_state):
+                self._saw(target, after)
+        for path, revision in plan.seen:
+            self._saw(path, revision)
 
     def _base(self, place: Place, base: Base | None) -> Base | None:
         """The state that a whole write is based on."""
         if base == SEEN or base is None:
-            seen = self._last_seen(place.path)
+            seen = self._last_seen(place.path, or_elsewhere=base is None)
             return 0 if seen is None and base == SEEN else seen
         return base
 

@@ -149,16 +149,14 @@ class VersionedFiles(VersionedReading):
             return MoveResult(error=occupied(with_shown_paths(to, error.cause.removesuffix(" exists already."))))
         except MemorandaError as error:
             return MoveResult(error="Error: " + with_shown_paths(to, with_shown_paths(place, str(error))))
-        self._saw_landed(result)
         for moved in result.revisions:
-            self._saw(place.path + moved.key[len(to.path) :], None)
+            yield from self._saw_moved(place.path + moved.key[len(to.path) :], moved)
         paths = tuple(to.show(moved.key) for moved in result.revisions)
         return MoveResult(path=to.shown, paths=paths, revision=result.revisions[-1].revision)
 
     @told(WriteResult)
     def restore_steps(self, place: Place, revision: int) -> Steps[WriteResult]:
         landed = yield from ask(self.store.restore, self.namespace, place.path, revision, author=running_author())
-        self._saw(place.path, landed.revision)
         return WriteResult(path=place.shown, revision=landed.revision)
 
     def upload_steps(self, files: Sequence[tuple[Place, bytes]]) -> Steps[list[FileUploadResponse]]:
@@ -222,9 +220,9 @@ class VersionedFiles(VersionedReading):
             )
             return FilesCommitResult(error="Error: " + " ".join(sentences), conflicts=sentences)
         self._saw_landed(result)
-        for place, _, to in changes:
+        for (place, _, to), landed in zip(changes, result.revisions, strict=False):
             if to is not None:
-                self._saw(place.path, None)
+                yield from self._saw_moved(place.path, landed)
         return FilesCommitResult(
             paths=tuple((change.to or change.place).shown for change in changes),
             revisions=tuple(landed.revision for landed in result.revisions),
@@ -294,7 +292,7 @@ class VersionedFiles(VersionedReading):
     def _base(self, place: Place, base: Base | None) -> int | None:
         """The revision that a whole write is based on, for the store."""
         if base == SEEN or base is None:
-            seen = self._last_seen(place)
+            seen = self._last_seen(place, or_elsewhere=base is None)
             base = 0 if seen is None and base == SEEN else seen
         if isinstance(base, str):
             raise InvalidKeyError(
@@ -307,19 +305,23 @@ class VersionedFiles(VersionedReading):
         return None if base is None else self._base(place, base)
 
     def _saw_landed(self, result: CommitResult) -> None:
-        """Note what the thread has seen by making these changes."""
+        """Note what the thread has seen by making these changes; moves are another matter."""
         for landed in result.revisions:
             if landed.operation == "delete":
                 self._saw(landed.key, None)
             elif landed.operation in ("edit", "append"):
-                self._saw_own(landed)
-            elif not landed.merged:  # what was merged in, the thread has not seen
+                if self._knows(landed.key, landed.revision - 1):  # then nothing unseen is left
+                    self._saw(landed.key, landed.revision)
+            elif landed.operation != "move" and not landed.merged:  # what was merged in, the thread has not seen
                 self._saw(landed.key, landed.revision)
 
-    def _saw_own(self, landed: Committed) -> None:
-        """An edit that follows directly on what the thread saw leaves nothing unseen."""
-        if self._last_seen(Place(landed.key, landed.key)) in (None, landed.revision - 1):
-            self._saw(landed.key, landed.revision)
+    def _saw_moved(self, source: str, moved: Committed) -> Steps[None]:
+        """Note a move: who had seen the file where it was knows it where it is."""
+        if self._last_seen(Place(source, source)):
+            history = yield from ask(self.store.history, self.namespace, source, limit=1)
+            if history and self._knows(source, history[0].revision - 1):  # the newest one is that it went away
+                self._saw(moved.key, moved.revision)
+        self._saw(source, None)
 
     def _refusal(self, place: Place, conflict: Conflict) -> str:
         """The sentence about a refused write, with the text as it is now; the thread has seen it then."""

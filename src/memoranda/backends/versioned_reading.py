@@ -26,9 +26,9 @@ from memoranda.backends.protocol import (
     ReadResult,
     Result,
 )
-from memoranda.backends.runtime import last_seen, saw
+from memoranda.backends.runtime import knows, last_seen, saw
 from memoranda.backends.steps import Steps, ask
-from memoranda.backends.windows import read_whole, read_window_of
+from memoranda.backends.windows import read_whole, read_window_of, shows_all
 from memoranda.backends.wording import not_found, with_shown_paths
 from memoranda.errors import MemorandaError
 from memoranda.files.format import FileData, read_file_data
@@ -97,8 +97,10 @@ class VersionedReading(Backend):
         item = yield from ask(self.store.get, self.namespace, place.path)
         if item is None:
             return ReadResult(error=not_found(place))
-        self._saw(place.path, item.revision)
-        return read_window_of(_file_data(item), place, offset, limit, item.revision)
+        result = read_window_of(_file_data(item), place, offset, limit, item.revision)
+        if shows_all(result):
+            self._saw(place.path, item.revision)
+        return result
 
     def download_steps(self, places: Sequence[Place]) -> Steps[list[FileDownloadResponse]]:
         items = yield from self._get(places)
@@ -147,8 +149,11 @@ class VersionedReading(Backend):
     def _saw(self, path: str, revision: Base | None) -> None:
         saw(self._file(Place(path, path)), revision)
 
-    def _last_seen(self, place: Place) -> Base | None:
-        return last_seen(self._file(place))
+    def _last_seen(self, place: Place, *, or_elsewhere: bool = False) -> Base | None:
+        return last_seen(self._file(place), or_elsewhere=or_elsewhere)
+
+    def _knows(self, path: str, revision: Base | None) -> bool:
+        return knows(self._file(Place(path, path)), revision)
 
 
 def _can_be_kept(path: str) -> bool:

@@ -66,6 +66,13 @@ def read_window_of(data: FileData, place: Place, offset: int, limit: int, revisi
     )
 
 
+def shows_all(result: ReadResult) -> bool:
+    """Whether a window holds the whole file: only then has whoever reads it seen the file."""
+    if result.error is not None or result.file_data is None or result.no_lines_requested:
+        return False
+    return result.start_line is None or (result.start_line == 1 and result.end_line == result.total_lines)
+
+
 def read_whole(data: FileData, place: Place, revision: Base | None) -> FileDownloadResponse:
     """A whole file as bytes."""
     try:

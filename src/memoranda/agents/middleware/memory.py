@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import AgentMiddleware, ExtendedModelResponse, ModelRequest, ModelResponse
+from langgraph.types import Command
 
 from memoranda.agents.adopting import BackendLike, adopted
 from memoranda.agents.middleware.memory_block import (
@@ -16,26 +18,31 @@ from memoranda.agents.middleware.memory_block import (
     EMPTY,
     EMPTY_READ_ONLY,
     GUIDELINES,
+    Block,
     MemoryFile,
     is_index,
-    memory_block,
+    written,
 )
 from memoranda.agents.middleware.mounts import Mounts, unguarded
 from memoranda.agents.middleware.notices import Notices
 from memoranda.agents.middleware.prompt import Line, appended, lines_of, takes_cache_marks
 from memoranda.agents.middleware.rebasing import OverBackend, listed
+from memoranda.agents.middleware.tool_calls import ToolCallState, seen_of
 from memoranda.backends import operations
 from memoranda.backends.base import Backend
+from memoranda.backends.places import place_of
 from memoranda.backends.protocol import (
     FILE_NOT_FOUND,
     INVALID_PATH,
     IS_DIRECTORY,
     PERMISSION_DENIED,
+    Base,
     FileDownloadResponse,
 )
+from memoranda.backends.runtime import Notes, unnoticed
 from memoranda.backends.steps import Steps, aperform, is_control_flow, perform, together
 from memoranda.backends.windows import is_whole
-from memoranda.errors import InvalidValueError
+from memoranda.errors import InvalidValueError, MemorandaError
 from memoranda.files.path import canonical_path, folder_prefix
 
 logger = logging.getLogger(__name__)
@@ -60,7 +67,7 @@ class MemoryMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
     """Show an agent its memory: files, at the end of the system prompt, fresh at every model call.
 
     Every source is shown with its path, whether or not it exists, so that the model knows where to write. Content is
-    fenced as data with its revision and author, and cannot leave its fence. Nothing is kept in the thread's state:
+    fenced as data with its revision and author, and cannot leave its fence. No content is kept in the thread's state:
     what another thread wrote is in the next call, what was deleted is gone from all threads, and while nothing
     changes, the prompt stays the same byte for byte. A source that cannot be read is named and stops nothing.
 
@@ -93,6 +100,8 @@ class MemoryMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
         True
     """
 
+    state_schema = ToolCallState
+
     def __init__(
         self,
         backend: BackendLike,
@@ -117,19 +126,25 @@ class MemoryMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
     def _settle(self) -> None:
         self._mounts = Mounts(self.backend)
         self._notices = Notices(unguarded(self.backend))
-        self._last: tuple[list[MemoryFile], str] | None = None
+        self._last: tuple[list[MemoryFile], Block] | None = None
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
-    ) -> ModelResponse[Any]:
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Add memory to the request."""
-        return handler(self._with(request, perform(self.section_steps())) if self.sources else request)
+        if not self.sources:
+            return handler(request)
+        shown = perform(self._shown_steps())
+        return _noting(request, handler(self._with(request, shown.text)), shown)
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
-    ) -> ModelResponse[Any]:
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """`wrap_model_call` for an event loop."""
-        return await handler(self._with(request, await aperform(self.section_steps())) if self.sources else request)
+        if not self.sources:
+            return await handler(request)
+        shown = await aperform(self._shown_steps())
+        return _noting(request, await handler(self._with(request, shown.text)), shown)
 
     def _with(self, request: ModelRequest[Any], section: str) -> ModelRequest[Any]:
         cache = self.add_cache_control and takes_cache_marks(request.model)
@@ -137,14 +152,34 @@ class MemoryMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
 
     def section_steps(self) -> Steps[str]:
         """What is added to the system prompt: the files, and how to use them."""
-        files = yield from self.files_steps()
+        return (yield from self._shown_steps()).text
+
+    def _shown_steps(self) -> Steps[_Shown]:
+        with unnoticed() as notes:
+            files = yield from self.files_steps()
         last = self._last
         if last is None or last[0] != files:  # else no file has to be measured and cut again
-            last = self._last = files, memory_block(files, self.budget)
+            last = self._last = files, written(files, self.budget)
         block = last[1]
+        cut = [file for file in files if file.revision is not None and file.path not in block.whole]
+        unseen = self._ids(cut, notes)
+        notes.keep(without=unseen)
+        seen = {file: base for file, (base, _) in notes.seen.items() if file not in unseen}
         if "{agent_memory}" in self.guidelines:
-            return self.guidelines.replace("{agent_memory}", block)
-        return f"{block}\n{self.guidelines}" if self.guidelines else block
+            return _Shown(self.guidelines.replace("{agent_memory}", block.text), seen)
+        return _Shown(f"{block.text}\n{self.guidelines}" if self.guidelines else block.text, seen)
+
+    def _ids(self, files: Sequence[MemoryFile], notes: Notes) -> set[str]:
+        """What identifies files in the notes of a thread."""
+        found: set[str] = set()
+        for file in files:
+            try:
+                location = self.backend.location(place_of(file.path))
+            except MemorandaError:
+                location = None
+            # Where a backend does not say, a file is known by its state, which is a digest there.
+            found |= {location} if location else {id_ for id_, (base, _) in notes.seen.items() if base == file.revision}
+        return found
 
     def files_steps(self) -> Steps[list[MemoryFile]]:
         """Every source as it is now, in order; a failure is a note in the place of content."""
@@ -226,7 +261,8 @@ class MemoryMiddleware(OverBackend, AgentMiddleware[Any, Any, Any]):
             size = f"not shown: a binary file of {len(answer.content):,} bytes"
             return MemoryFile(path, note=size, revision=answer.revision, author=author)
         lines = _lines_of(answer.content) if len(answer.content) <= _KEPT_BYTES else lines_of(answer.content)
-        return MemoryFile(path, lines, revision=answer.revision, author=author)
+        is_partial = b"<!--" in answer.content
+        return MemoryFile(path, lines, revision=answer.revision, author=author, is_partial=is_partial)
 
 
 _KEPT_BYTES: Final = 64_000
@@ -236,6 +272,24 @@ _KEPT_BYTES: Final = 64_000
 def _lines_of(content: bytes) -> tuple[Line, ...]:
     """The lines of a file that was perhaps read before."""
     return tuple(lines_of(content))
+
+
+class _Shown(NamedTuple):
+    """What is added to a prompt, and the files that are whole in it, by id with their state."""
+
+    text: str
+    seen: dict[str, Base]
+
+
+def _noting(
+    request: ModelRequest[Any], response: ModelResponse[Any], shown: _Shown
+) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+    """A response with a note in the thread's state of what the model has seen newly in its prompt."""
+    known, now = seen_of(request.state), time.time()
+    newly = {file: [base, now] for file, base in shown.seen.items() if known.get(file, [None])[0] != base}
+    if not newly or not isinstance(response, ModelResponse):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return response
+    return ExtendedModelResponse(response, Command(update={"seen_revisions": newly}))
 
 
 def _failed(error: str | None) -> str:

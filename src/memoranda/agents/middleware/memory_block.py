@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from memoranda.agents.middleware.prompt import UNIT, Line, attribute, cut, escape, shares, weight_of
 from memoranda.backends.protocol import Base
@@ -54,6 +54,7 @@ class MemoryFile:
         note: What is said in the place of content.
         revision: Its state.
         author: Who made that state.
+        is_partial: Whether it holds something that is not among the lines, such as comments.
     """
 
     path: str
@@ -61,6 +62,7 @@ class MemoryFile:
     note: str = ""
     revision: Base | None = None
     author: str | None = None
+    is_partial: bool = False
 
     @property
     def head(self) -> str:
@@ -70,8 +72,25 @@ class MemoryFile:
         return f'<memory_file path="{attribute(self.path)}"{revision}{author}>'
 
 
+class Block(NamedTuple):
+    """The block as it is written.
+
+    Args:
+        text: The block.
+        whole: The paths of the files that it shows to the last line.
+    """
+
+    text: str
+    whole: frozenset[str]
+
+
 def memory_block(files: Sequence[MemoryFile], budget: int) -> str:
-    """Write the block.
+    """Write the block; see `written`."""
+    return written(files, budget).text
+
+
+def written(files: Sequence[MemoryFile], budget: int) -> Block:
+    """Write the block, and say which files are whole in it.
 
     Every file is named with its path, in order. The room is shared: a `MEMORY.md` and its like come first, with up to
     three quarters of it; then small files get what they need and large ones the same share each, cut at a line.
@@ -88,7 +107,7 @@ def memory_block(files: Sequence[MemoryFile], budget: int) -> str:
     shown = [_Shown(file) for file in files]
     room -= sum(each.least + _BREAK for each in shown)
     if room < 0:
-        return _too_small(files, budget)
+        return Block(_too_small(files, budget), frozenset())
     first = [each for each in shown if is_index(each.file.path)]
     rest = [each for each in shown if not is_index(each.file.path)]
     wanted_by_rest = sum(each.need for each in rest)
@@ -99,7 +118,13 @@ def memory_block(files: Sequence[MemoryFile], budget: int) -> str:
         room -= share
     for each, share in zip(rest, shares([each.need for each in rest], room), strict=True):
         each.share = share
-    return _OPEN + "\n".join(each.text() for each in shown) + _CLOSE
+    texts = [each.text() for each in shown]
+    whole = frozenset(
+        each.file.path
+        for each, text in zip(shown, texts, strict=True)
+        if each.file.lines is not None and not each.file.is_partial and text == each.whole
+    )
+    return Block(_OPEN + "\n".join(texts) + _CLOSE, whole)
 
 
 class _Shown:

@@ -7,21 +7,28 @@ restart included, knows it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Annotated, Any, NotRequired, TypeAlias, cast
 from uuid import uuid4
 
 from langchain.agents.middleware.types import AgentMiddleware, AgentState, PrivateStateAttr, ToolCallRequest
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.types import Command
 
 from memoranda.agents.middleware.approval_requests import PendingApproval
 from memoranda.agents.middleware.origins import marked, origins_after, origins_before
 from memoranda.agents.middleware.rebasing import OverBackend
 from memoranda.backends.origins import keep_origins
-from memoranda.backends.runtime import ToolCall, current_config, current_tool_call, inside_tool_call
+from memoranda.backends.runtime import (
+    ToolCall,
+    agent_run,
+    current_config,
+    current_thread,
+    current_tool_call,
+    inside_tool_call,
+)
 
 SEEN_LIMIT = 200
 """How many files a thread's private state remembers having seen."""
@@ -119,6 +126,7 @@ def enter(request: ToolCallRequest) -> ToolCall:
         # What a subagent is told came from the call that started it.
         untrusted=around is not None and around.untrusted,
         origins=origins_before(request.state, around),
+        message=_message_of(request),
     )
 
 
@@ -140,6 +148,18 @@ def leave(request: ToolCallRequest, call: ToolCall, result: ToolResult) -> ToolR
             )
         }
     return _joined(result, update) if update else result
+
+
+def _message_of(request: ToolCallRequest) -> str | None:
+    """What tells the message that a call belongs to from all others, those of other threads and branches included."""
+    state: Any = request.state
+    messages: Any = cast("Mapping[str, Any]", state).get("messages") if isinstance(state, Mapping) else None
+    every = cast("Sequence[Any]", messages or ())
+    message = next((each for each in reversed(every) if isinstance(each, AIMessage)), None)
+    if message is None or not message.id:
+        return None
+    checkpoints = (current_config() or {}).get("configurable", {}).get("checkpoint_map")
+    return f"{current_thread()}|{agent_run()}|{checkpoints}|{message.id}"
 
 
 def seen_of(state: Any) -> Seen:

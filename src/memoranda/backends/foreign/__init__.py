@@ -8,6 +8,7 @@ from memoranda.backends.base import Backend
 from memoranda.backends.factories import BackendOfRuntime, NoBackendError
 from memoranda.backends.foreign.asking import spoken_in_public
 from memoranda.backends.foreign.changing import ForeignBackend
+from memoranda.backends.scopes import Scope
 
 __all__ = ["ForeignBackend", "as_backend"]
 
@@ -34,6 +35,10 @@ def as_backend(backend: Any) -> Backend:
         return ForeignBackend(backend) if spoken_in_public(backend) else backend
     if not isinstance(backend, type) and all(_has(backend, name) for name in ("read", "write", "ls")):
         return ForeignBackend(backend)
+    if isinstance(backend, Scope):
+        raise NoBackendError(
+            f"{backend!r} says whose files are meant, and is no backend.", f"Pass StoreBackend(namespace={backend!r})."
+        )
     if callable(backend):
         return BackendOfRuntime(backend, as_backend)
     raise NoBackendError(

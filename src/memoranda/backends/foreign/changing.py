@@ -100,7 +100,7 @@ class ForeignBackend(ForeignFiles):
         if data is None:
             return plan.result
         result = _changed(WriteResult, place, (yield from self._call(place, "write", place.path, data["content"])))
-        if seen is None or not _is_stale(current, seen):
+        if current.content is None or (seen is not None and not _is_stale(current, seen)):
             return self._noted(place, result, plan.result.revision)
         return result
 
@@ -134,14 +134,17 @@ class ForeignBackend(ForeignFiles):
             return moved
         if (refusal := cannot_move(place, to)) is not None:
             return MoveResult(error=refusal)
-        current = yield from self._current(place)
+        seen, current = self._last_seen(place), (yield from self._current_unseen(place))
         if current.content is None:
             return MoveResult(error=f"Error: {not_found(place)}. Only single files can be moved here.")
         if not overwrite and (yield from self._current_unseen(to)).content is not None:
             return MoveResult(error=occupied(to.shown))
-        (written,) = yield from self.upload_steps([(to, current.content)])
+        with unnoticed() as notes:
+            (written,) = yield from self.upload_steps([(to, current.content)])
         if written.error is not None:
             return MoveResult(error=written.error)
+        if seen is not None and not _is_stale(current, seen):
+            notes.keep()
         gone = yield from self.delete_steps(place, None)
         if gone.error is not None:
             return MoveResult(error=f"{gone.error} A copy of it is now at {to.shown}.")
@@ -226,12 +229,12 @@ class ForeignBackend(ForeignFiles):
 
     # --- what a thread has seen -----------------------------------------------------------------------------
 
-    def _last_seen(self, place: Place) -> Base | None:
-        return last_seen(file_id(place)) if self._ours is None else None
+    def _last_seen(self, place: Place, *, or_elsewhere: bool = False) -> Base | None:
+        return last_seen(file_id(place), or_elsewhere=or_elsewhere) if self._ours is None else None
 
     def _base(self, place: Place, base: Base | None) -> Base | None:
         if base == SEEN or base is None:
-            seen = self._last_seen(place)
+            seen = self._last_seen(place, or_elsewhere=base is None)
             return 0 if seen is None and base == SEEN and self._ours is None else seen
         return base
 

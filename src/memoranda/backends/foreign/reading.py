@@ -25,11 +25,12 @@ from memoranda.backends.protocol import (
     ReadResult,
     Result,
 )
-from memoranda.backends.runtime import in_graph, saw
+from memoranda.backends.runtime import in_graph, saw, unnoticed
 from memoranda.backends.steps import Steps, ask, block, consult, is_control_flow
 from memoranda.backends.tree import digest_of
 from memoranda.backends.windows import read_whole
 from memoranda.errors import MemorandaError
+from memoranda.files.format import file_bytes
 from memoranda.store.changes import Change
 from memoranda.store.store import MemoryStore
 
@@ -127,7 +128,11 @@ class ForeignFiles(Backend):
         result = read_result(place, (yield from self._call(place, "read", place.path, offset, limit)))
         if self._ours is None and result.error is None and in_graph():
             # A window says nothing about the whole file, and the whole is what a later write is based on.
-            result.revision = (yield from self._current(place)).revision
+            with unnoticed() as notes:
+                current = yield from self._current(place)
+            result.revision = current.revision
+            if _is_all(result, current):
+                notes.keep()
         return result
 
     def download_steps(self, places: Sequence[Place]) -> Steps[list[FileDownloadResponse]]:
@@ -235,6 +240,16 @@ class ForeignFiles(Backend):
     def _saw(self, place: Place, revision: Base | None) -> None:
         if self._ours is None:  # ours take notes themselves
             saw(file_id(place), revision)
+
+
+def _is_all(result: ReadResult, current: FileDownloadResponse) -> bool:
+    """Whether a window holds every line of a file, however a backend numbers them."""
+    if result.file_data is None or current.content is None:
+        return False
+    if result.file_data["encoding"] == "base64":
+        return file_bytes(result.file_data) == current.content
+    shown, held = result.file_data["content"].splitlines(), current.content.decode("utf-8", "replace").splitlines()
+    return len(shown) == len(held) and all(map(str.endswith, shown, held))
 
 
 def file_id(place: Place) -> str:

@@ -27,6 +27,7 @@ class State:
         seen: The state that the thread saw last; None: it never did, or it is not known.
         is_folder: Whether a folder is there instead.
         problem: Why nothing is known about it.
+        is_known: Whether the thread has seen just this state, or will have after the tool calls of this message.
         note: Lets the thread take note of having seen it after all.
     """
 
@@ -35,6 +36,7 @@ class State:
     seen: Base | None = None
     is_folder: bool = False
     problem: str | None = None
+    is_known: bool = True
     note: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
 
     def is_same(self, other: State) -> bool:
@@ -58,7 +60,8 @@ def look(inner: Backend, place: Place) -> Steps[State]:
         (found,) = yield from inner.download_steps([place])
     seen = next(iter(notes.before.values()), None) if len(notes.before) == 1 else None
     if found.content is not None:
-        return State(text_or_bytes(found.content), found.revision, seen, note=notes.keep)
+        is_known = bool(notes.is_known) and all(notes.is_known.values())
+        return State(text_or_bytes(found.content), found.revision, seen, is_known=is_known, note=notes.keep)
     if found.error == FILE_NOT_FOUND:
         return State()
     if found.error == IS_DIRECTORY:
