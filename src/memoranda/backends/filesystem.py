@@ -110,16 +110,10 @@ class FilesystemBackend(UnversionedFiles):
 
     def location(self, place: Place) -> str:
         """Where a file lies, links followed: what was approved for it is not approved for what a link leads to."""
-        return f"disk|{self.root.path}|{self._real(place.path)}"
+        return f"disk|{self.root.path}|{self.root.real(place.path)}"
 
     def names_steps(self, places: Sequence[Place]) -> Steps[list[tuple[str, ...]]]:
         return (yield from block(lambda: [self.root.names(place.path) for place in places]))
-
-    def _real(self, path: str) -> str:
-        try:
-            return self.root.look(path).real
-        except (DiskRefusalError, OSError):
-            return path  # it will be refused
 
     # --- reading --------------------------------------------------------------------------------------------
 
@@ -341,7 +335,7 @@ class FilesystemBackend(UnversionedFiles):
         """Refuse changes of one file under two names, of which the second would undo the first."""
         known: dict[str, Place] = {}
         for place in places:
-            other = known.setdefault(self._real(place.path), place)
+            other = known.setdefault(self.root.real(place.path), place)
             if other.path != place.path:
                 raise FileError(
                     f"{other.shown} and {place.shown} are one file.", "Change it under one of these names only."

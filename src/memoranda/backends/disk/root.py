@@ -159,6 +159,13 @@ class Root:
         judging = current_judging()
         return tuple(dict.fromkeys(names)) if judging is None else judging.ask((self.path, path), names)
 
+    def real(self, path: str) -> str:
+        """Where something really lies, as far as it can be told."""
+        try:
+            return self.look(path).real
+        except (DiskRefusalError, OSError):
+            return path  # it will be refused
+
     def look(self, path: str, *, follow_last: bool = True) -> Found:
         """Follow a canonical path, links inside the folder included.
 
