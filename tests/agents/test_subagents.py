@@ -380,3 +380,50 @@ async def test_and_in_an_event_loop(files: StoreBackend) -> None:
     )
     told = [event async for event in agent.astream({"messages": "Go."}, thread(), stream_mode="custom")]
     assert [event["path"] for event in told] == ["/a.md"]
+
+
+STATE_FILE = {
+    "content": "secret",
+    "encoding": "utf-8",
+    "created_at": "2026-01-01T00:00:00+00:00",
+    "modified_at": "2026-01-01T00:00:00+00:00",
+}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_compiled_subagent_gets_and_changes_what_the_guard_lets_it(is_async: bool) -> None:
+    script = [
+        call("read_file", file_path="/hidden/a.md"),
+        call("write_file", file_path="/hidden/a.md", content="changed"),
+        call("edit_file", file_path="/fixed/a.md", old_string="secret", new_string="changed"),
+        call("delete", file_path="/fixed/b.md"),
+        call("edit_file", file_path="/open/a.md", old_string="secret", new_string="changed"),
+        call("delete", file_path="/open/b.md"),
+        call("write_file", file_path="/open/c.md", content="new"),
+        say("Did it."),
+    ]
+    model = ScriptedChatModel(script=script)
+    compiled = {"name": "w", "description": "w", "runnable": create_agent(model, middleware=[FilesMiddleware()])}
+    agent = create_deep_agent(
+        ScriptedChatModel(script=[calls(task("w")), say("Good.")]),
+        permissions=[
+            FilesystemPermission(["read", "write"], ["/hidden/**"], "deny"),
+            FilesystemPermission(["write"], ["/fixed/**"], "deny"),
+        ],
+        subagents=[compiled],
+    )
+    paths = ["/hidden/a.md", "/fixed/a.md", "/fixed/b.md", "/open/a.md", "/open/b.md"]
+    given: Any = {"messages": "Go.", "files": dict.fromkeys(paths, STATE_FILE)}
+    result = await agent.ainvoke(given) if is_async else agent.invoke(given)
+    assert {path: file["content"] for path, file in result["files"].items()} == {
+        "/hidden/a.md": "secret",
+        "/fixed/a.md": "secret",
+        "/fixed/b.md": "secret",
+        "/open/a.md": "changed",
+        "/open/c.md": "new",
+    }
+    (report,) = tool_messages(result)
+    assert report.text.startswith("Did it.") and "Not everything that it changed" in report.text
+    assert all(path in report.text for path in paths[:3]) and "/open" not in report.text
+    read = [message for message in model.requests[1] if isinstance(message, ToolMessage)]
+    assert "secret" not in read[-1].text

@@ -86,6 +86,20 @@ WRITING = asks("write_file", "w1", file_path="/memories/a.md", content="x")
             True,
         ),
         ([person(), asks("grep", pattern="x"), answer("grep", text="/notes.md:1: x"), WRITING], False),
+        # Either name of a result may say what it is, and ids of calls recur.
+        ([person(), asks("web_search"), answer("ls"), WRITING], True),
+        ([person(), asks("ls"), answer("web_search"), WRITING], True),
+        (
+            [
+                person(),
+                asks("read_file", file_path="/large_tool_results/c9"),
+                answer("read_file"),
+                asks("read_file", file_path="/notes.md"),
+                answer("read_file"),
+                WRITING,
+            ],
+            True,
+        ),
     ],
 )
 def test_what_counts_as_untrusted(messages: list[Any], expected: bool) -> None:
