@@ -13,7 +13,6 @@ from memoranda.backends.guard.layers import Layers
 from memoranda.backends.guard.looking import text_or_bytes
 from memoranda.backends.guard.planning import Plan, Touch
 from memoranda.backends.guard.tracing import note_read
-from memoranda.backends.guard.tracing import note_read
 from memoranda.backends.hooks.events import Allow, Hold, Refuse, Replace, WriteEvent, hook_name
 from memoranda.backends.protocol import EditFile
 from memoranda.backends.runtime import current_runtime, current_tool_call, read_channel, running_author
@@ -67,8 +66,6 @@ def consulted(layers: Layers, plan: Plan, *, repeated: bool) -> Steps[Consulted]
     if not layers.deciding:
         return Consulted(plan)
     names = yield from layers.names([touch.place for touch in plan.touches])
-    # What a file brings along by a move counts as read, so that the hooks judge it.
-    yield from note_read(layers, [touch.place for touch in plan.touches[:-1]])
     # What a file brings along by a move counts as read, so that the hooks judge it.
     yield from note_read(layers, [touch.place for touch in plan.touches[:-1]])
     for number in range(_ROUNDS):
@@ -158,7 +155,6 @@ def _event(touch: Touch, after: str | bytes | None, names: tuple[str, ...], *, r
         shown=touch.place.shown,
         names=names,
         tool_call_id=call.id if call is not None else None,
-        origins=None if call is None else call.origins,
         origins=None if call is None else call.origins,
         repeated=repeated,
     )
