@@ -200,13 +200,13 @@ def test_a_folder_is_no_item(notes: Run, run_json: RunJson) -> None:
     for command in ("cat", "log", "diff", "blame"):
         error = run_json(command, "/notes", code=3)
         assert error["error"] == "ItemNotFoundError" and "is a folder" in error["cause"], command
-        assert "`memoranda ls /notes`" in error["remedy"]
+        assert "`memoranda ls -n ann /notes`" in error["remedy"]
 
 
 def test_an_error_speaks_of_commands(notes: Run) -> None:
     for line in (["edit", "/never", "a", "b"], ["mv", "/never", "/x"]):
-        assert "`memoranda ls` lists what does." in notes(*line, code=3).stderr
-    assert "`memoranda log` shows its history." in notes("cat", "/notes/tea.md", "-r", 9, code=3).stderr
+        assert "`memoranda ls -n ann /` lists what does" in notes(*line, code=3).stderr
+    assert "`memoranda log -n ann /notes/tea.md` shows its history." in notes("cat", "/notes/tea.md", "-r", 9, code=3).stderr
     assert "memory://" not in notes("ls", "--store", "memory.db", code=2).stderr
 
 

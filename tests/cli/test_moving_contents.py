@@ -47,7 +47,7 @@ def test_from_the_top_and_to_another_namespace(tree: Run, run_json: RunJson) -> 
 
 
 def test_what_has_no_contents(tree: Run) -> None:
-    for source in ("/top.md", "/nothing"):
-        assert "no folder" in tree("mv", "--contents", source, "/x", code=3).stderr
+    assert "no folder" in tree("mv", "--contents", "/top.md", "/x", code=3).stderr
+    assert "does not exist" in tree("mv", "--contents", "/nothing", "/x", code=3).stderr
     assert "would be moved to" in tree("mv", "--contents", "/memories", "/memories/", code=2).stderr
     tree("mv", "--contents", "/memories", "/memories/deep", code=2)
