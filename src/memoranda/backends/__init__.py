@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memoranda.backends.hooks.events import Replace as Replace
     from memoranda.backends.hooks.events import WriteEvent as WriteEvent
     from memoranda.backends.hooks.events import WrittenEvent as WrittenEvent
+    from memoranda.backends.misuse import NotAStoreError as NotAStoreError
     from memoranda.backends.permissions import FilesystemPermission as FilesystemPermission
     from memoranda.backends.permissions import InvalidPermissionError as InvalidPermissionError
     from memoranda.backends.protocol import SEEN as SEEN
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from memoranda.backends.staged import StagedBackend as StagedBackend
     from memoranda.backends.state import OutsideGraphError as OutsideGraphError
     from memoranda.backends.state import StateBackend as StateBackend
+    from memoranda.backends.store import NoNamespaceError as NoNamespaceError
     from memoranda.backends.store import NoStoreError as NoStoreError
     from memoranda.backends.store import StoreBackend as StoreBackend
 
@@ -55,6 +57,7 @@ _EXPORTS = {
     "composite": ["CompositeBackend"],
     "guarded": ["GuardedBackend", "approved"],
     "hooks.events": ["Allow", "Hold", "Refuse", "Replace", "WriteEvent", "WrittenEvent"],
+    "misuse": ["NotAStoreError"],
     "permissions": ["FilesystemPermission", "InvalidPermissionError"],
     "factories": ["BackendOfRuntime", "NoBackendError"],
     "filesystem": ["FileError", "FilesystemBackend"],
@@ -64,7 +67,7 @@ _EXPORTS = {
     "scopes": ["Scope", "ScopeError", "by_assistant", "by_org", "by_user"],
     "staged": ["StagedBackend"],
     "state": ["OutsideGraphError", "StateBackend"],
-    "store": ["NoStoreError", "StoreBackend"],
+    "store": ["NoNamespaceError", "NoStoreError", "StoreBackend"],
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 

@@ -31,12 +31,13 @@ from memoranda.backends.protocol import (
     ReadResult,
     WriteResult,
 )
-from memoranda.backends.routes import Route, RouteError, Routes, asked
+from memoranda.backends.routes import Route, RouteError, Routes, asked, check_mapping
 from memoranda.backends.seeded import SeededFiles
 from memoranda.backends.steps import Steps, done, together
 from memoranda.backends.twins import Twins, leaves
 from memoranda.backends.versioned import VersionedFiles
 from memoranda.backends.wording import not_found
+from memoranda.errors import MemorandaError
 from memoranda.store.changes import Change
 from memoranda.store.store import MemoryStore
 
@@ -80,6 +81,7 @@ class CompositeBackend(Backend):
     """
 
     def __init__(self, default: Any, routes: Mapping[str, Any], *, artifacts_root: str = "/") -> None:
+        check_mapping(default, routes)
         self.default = default
         self.routes = dict(routes)
         self.artifacts_root = artifacts_root
@@ -280,6 +282,10 @@ def _adapted(prefix: str, backend: Any) -> Backend:
         found = as_backend(backend)
     except (TypeError, ValueError) as error:
         where = f"The route {prefix + '/'!r}" if prefix else "The default"
+        if isinstance(error, MemorandaError) and callable(backend):  # it was near, and its own error says what misses
+            raise RouteError(
+                f"{where} of a CompositeBackend leads to no backend: {error.cause}", error.remedy
+            ) from error
         raise RouteError(f"{where} of a CompositeBackend leads to {backend!r}, which is no backend.") from error
     return SeededFiles(found, prefix) if prefix and _is_store(found) else found
 

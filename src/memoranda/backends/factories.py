@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from memoranda.backends.base import Backend
+from memoranda.backends.misuse import check_function, dismissed, must_not_be_async
 from memoranda.backends.places import Place, PlacedChange
 from memoranda.backends.runtime import current_runtime
 from memoranda.backends.scopes import ScopeRuntime
@@ -24,9 +26,13 @@ class BackendOfRuntime(Backend):
     Args:
         function: Called with LangGraph's runtime (None outside a graph); returns a backend.
         adopt: Makes a backend of ours of what the function returns.
+
+    Raises:
+        NoBackendError: The function cannot be called with a runtime, or is async.
     """
 
     def __init__(self, function: Callable[[Any], Any], adopt: Callable[[Any], Backend] | None = None) -> None:
+        check_function(function, "backend", NoBackendError)
         self.function = function
         self._adopt = adopt
 
@@ -50,6 +56,9 @@ class BackendOfRuntime(Backend):
                 f"The backend function failed{where} with {type(error).__name__}: {error}.",
                 "Pass what it reads from with context=… to invoke, or give the agent a backend instead of a function.",
             ) from error
+        if inspect.isawaitable(found):
+            dismissed(found)
+            raise must_not_be_async("backend", NoBackendError)
         if found is None:
             raise NoBackendError("The backend function returned None.", "Return a backend from it.")
         if self._adopt is None:

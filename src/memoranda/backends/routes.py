@@ -87,6 +87,25 @@ class Routes:
         return [self.default, *self.routes]
 
 
+def check_mapping(default: Any, routes: Any) -> None:
+    """Refuse routes that are no mapping.
+
+    Raises:
+        RouteError: They are none; perhaps they stand in the place of the default.
+    """
+    if isinstance(routes, Mapping):
+        return
+    if isinstance(default, Mapping):
+        raise RouteError(
+            f"The default of a CompositeBackend is a mapping and its routes are {routes!r}: each in the other's place.",
+            "Write CompositeBackend(default, {folder: backend}): the default comes first.",
+        )
+    raise RouteError(
+        f"The routes of a CompositeBackend are {routes!r}, which is no mapping.",
+        'Pass the backends by their folders, as in {"/memories/": StoreBackend(namespace=by_user)}.',
+    )
+
+
 def _prefix(name: object) -> str:
     if not isinstance(name, str):
         raise RouteError(f"The route {name!r} is no path.", "Give a folder such as /memories/.")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
+from memoranda.backends.misuse import check_function, dismissed, must_not_be_async
 from memoranda.backends.runtime import agent_name, current_config, current_runtime, read_channel
 from memoranda.errors import MemorandaError
 from memoranda.store.changes import Namespace
@@ -136,13 +138,39 @@ class _Kind:
         if found is None and self.field == "assistant_id":
             found = _local_assistant()
         if found is None or found == "":
-            raise ScopeError(f"No {self.noun} is known to this run.", self.remedy)
+            raise ScopeError(self._unknown(getattr(runtime, "context", None), found), self.remedy)
         # Whatever else prints as something would become a scope of its own, perhaps another at every run.
         if isinstance(found, bool) or not isinstance(found, (str, int, UUID)) or not str(found).strip():
             raise ScopeError(
                 f"{_short(found)} names no {self.noun}.", "Pass a string that names it, or a number or UUID."
             )
         return str(found)
+
+    def _unknown(self, context: Any, found: Any) -> str:
+        """Why nothing is known, as far as it can be seen from where it was looked for in vain."""
+        cause = f"No {self.noun} is known to this run"
+        if found is not None:
+            return f"{cause}: its {self.field} is empty."
+        given: Mapping[str, Any] = (current_config() or {}).get("configurable") or {}
+        within = given.get("context")  # where a context lands that was put into the configuration
+        if self.field in given or (isinstance(within, Mapping) and self.field in within):
+            return (
+                f"{cause}: {self.field!r} came with its configuration (configurable), and a scope comes from the "
+                "context alone, which is an argument of its own."
+            )
+        names = _names_in(context)
+        if self.field in names:
+            return f"{cause}: the {self.field} of its context is None."
+        shown = ", ".join(map(repr, names))
+        return f"{cause}: its context has {shown}, not {self.field!r}." if names else f"{cause}."
+
+
+def _names_in(context: Any) -> list[str]:
+    """The names of what a context holds, whatever kind of object it is."""
+    if isinstance(context, Mapping):
+        return [str(name) for name in cast("Mapping[Any, Any]", context)]
+    names = [field.name for field in fields(context)] if is_dataclass(context) else getattr(context, "__dict__", {})
+    return [name for name in names if not name.startswith("_")]
 
 
 def _field(holder: Any, name: str) -> Any:
@@ -247,11 +275,15 @@ def resolve_namespace(namespace: NamespaceLike, runtime: Any | None = None) -> N
         except MemorandaError:
             raise
         except Exception as error:
+            check_function(namespace, "namespace", ScopeError)
             where = "" if runtime is not None else " outside a graph"
             raise ScopeError(
                 f"The namespace function failed{where} with {type(error).__name__}: {error}.",
                 "Pass what it reads from with context=… to invoke, or use by_user, by_assistant and by_org.",
             ) from error
+        if inspect.isawaitable(found):
+            dismissed(found)
+            raise must_not_be_async("namespace", ScopeError)
     else:
         found = namespace
     if isinstance(found, str) or not isinstance(found, (tuple, list)) or not found:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from langgraph.store.base import BaseStore
 
 from memoranda.backends.base import Backend
+from memoranda.backends.misuse import check_function, checked_store
 from memoranda.backends.places import Place, PlacedChange
 from memoranda.backends.plain import PlainFiles
 from memoranda.backends.protocol import (
@@ -30,7 +31,7 @@ from memoranda.backends.protocol import (
     WriteResult,
 )
 from memoranda.backends.runtime import current_runtime, in_graph
-from memoranda.backends.scopes import NamespaceLike, Scope, resolve_namespace
+from memoranda.backends.scopes import NamespaceLike, Scope, ScopeError, resolve_namespace
 from memoranda.backends.steps import Steps, done
 from memoranda.backends.versioned import VersionedFiles
 from memoranda.backends.wording import refused_read_only
@@ -38,6 +39,10 @@ from memoranda.errors import MemorandaError
 from memoranda.store.changes import Change, Namespace
 from memoranda.store.namespaces import encode_writable
 from memoranda.store.store import MemoryStore
+
+
+class NoNamespaceError(MemorandaError, TypeError):
+    """A `StoreBackend` was made without `namespace=…`, or with something else in the place of the runtime."""
 
 
 class NoStoreError(MemorandaError, LookupError):
@@ -55,9 +60,15 @@ class StoreBackend(Backend):
     Args:
         runtime: In the older style, the runtime that a backend factory was called with.
         namespace: A tuple of labels; a function of the runtime that returns one; or `by_user`, `by_assistant`,
-            `by_org` and their sums.
+            `by_org` and their sums. It has to be given.
         store: The store; None takes the one that the running graph was compiled with.
         read_only: Whether a model may only read here; None: as the scope says.
+
+    Raises:
+        NoNamespaceError: No namespace was given by name.
+        InvalidNamespaceError: It is no namespace, or none that can be written to.
+        ScopeError: It is a function that cannot be called with a runtime, or is async.
+        NotAStoreError: What was given as store is none.
 
     Example:
         >>> from memoranda import open_store
@@ -72,18 +83,29 @@ class StoreBackend(Backend):
         self,
         runtime: Any = None,
         *,
-        namespace: NamespaceLike,
+        namespace: NamespaceLike | None = None,
         store: BaseStore | None = None,
         read_only: bool | None = None,
     ) -> None:
-        self.namespace = namespace
-        self.store = store
+        if (positional := _named(runtime)) is not None:
+            raise NoNamespaceError(
+                "The first argument of StoreBackend is a runtime, and this is none.", f"Pass {positional} by name."
+            )
+        if namespace is None:
+            raise NoNamespaceError(
+                "This StoreBackend has no namespace, so nobody knows whose files it holds.",
+                'Pass namespace=by_user, by_assistant, by_org, or a tuple of labels such as ("ann",).',
+            )
+        self.namespace: NamespaceLike = namespace
+        self.store = None if store is None else checked_store(store)
         self._runtime = runtime
         self._may_only_read = (
             read_only if read_only is not None else isinstance(namespace, Scope) and namespace.is_read_only
         )
         if not callable(namespace):
             encode_writable(resolve_namespace(namespace))  # a mistake is told at once
+        elif not isinstance(namespace, Scope):
+            check_function(namespace, "namespace", ScopeError)
 
     def __repr__(self) -> str:
         store = "" if self.store is None else f", store={self.store!r}"
@@ -102,6 +124,7 @@ class StoreBackend(Backend):
 
         Raises:
             NoStoreError: None was given, and no graph with one is running.
+            NotAStoreError: The graph was given something else as its store.
         """
         runtime = self._runtime if self._runtime is not None else current_runtime()
         store = self.store if self.store is not None else getattr(runtime, "store", None)
@@ -110,7 +133,7 @@ class StoreBackend(Backend):
                 "This StoreBackend has no store.",
                 "Pass store=open_store(…) to it, or store=… to the agent that it runs in.",
             )
-        return store
+        return store if store is self.store else checked_store(store)
 
     def files(self) -> Backend:
         """What does the work, for the present runtime."""
@@ -206,3 +229,15 @@ class StoreBackend(Backend):
     def _refuses(self) -> bool:
         """Whether this is a model's run, which may only read here; code outside a graph may write."""
         return self._may_only_read and in_graph()
+
+
+def _named(runtime: Any) -> str | None:
+    """How to pass by name what stands in the runtime's place; None for what may be a runtime."""
+    if isinstance(runtime, BaseStore):
+        return "store=…"
+    if isinstance(runtime, Scope):
+        return f"namespace={runtime!r}"
+    if isinstance(runtime, (str, tuple, list)):
+        labels = (runtime,) if isinstance(runtime, str) else tuple(cast("Sequence[Any]", runtime))
+        return f"namespace={labels!r}"
+    return "namespace=…" if callable(runtime) else None

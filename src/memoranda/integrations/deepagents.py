@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-import deepagents.backends
+from memoranda.backends import Backend, NoBackendError
+from memoranda.integrations import NotInstalledError
 
-from memoranda.backends import Backend  # loading both packages is what makes them known to each other
+try:
+    import deepagents.backends  # loading both packages is what makes them known to each other
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] != "deepagents":
+        raise
+    raise NotInstalledError("Deep Agents is not installed.", "Run `pip install deepagents`.") from error
 
 if TYPE_CHECKING:
     from deepagents.backends.protocol import BackendProtocol
@@ -28,7 +34,7 @@ def as_deepagents_backend(backend: Backend) -> BackendProtocol:
         The object that was given.
 
     Raises:
-        TypeError: It is no backend of ours.
+        NoBackendError: It is no backend of ours.
 
     Example:
         >>> from memoranda import open_store
@@ -39,7 +45,9 @@ def as_deepagents_backend(backend: Backend) -> BackendProtocol:
         True
     """
     if not isinstance(backend, Backend):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are untyped too
-        raise TypeError(f"{backend!r} is no backend of memoranda.backends.")
+        raise NoBackendError(
+            f"{backend!r} is no backend of memoranda.backends.", "Pass a StoreBackend, or as_backend(…) of another one."
+        )
     return cast("BackendProtocol", backend)
 
 
