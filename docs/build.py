@@ -103,6 +103,14 @@ _TYPES = {
 _SIGNATURES = {"ScriptedChatModel": "(script: Sequence = (), profile: dict | None = None)", "Observer": ""}
 """What is written where Python says too much."""
 
+_MORE = {
+    "ToolCallMiddleware": "Under an agent with file tools of its own, such as Deep Agents', `ToolCallMiddleware()` "
+    "puts the tool call into the history of what its tools change, and keeps with the thread what it has seen, so that "
+    "this holds after a restart and apart for each subagent. `FilesMiddleware` and `ApprovalMiddleware` are of this kind "
+    "too; several around one call share what they know of it.",
+}
+"""What is said of a class beside its docstring, for those who use it as it is."""
+
 _AGENTS = {"Building an agent": ["create_deep_agent"], "Looking at its memory": ["memory_summary", "amemory_summary"]}
 _ROOMS = {
     "memoranda.agents.middleware.subagents": ["SubagentsMiddleware", "Subagent"],
@@ -197,6 +205,7 @@ def agents_page() -> str:
     parts += ["# Middleware", "Imported from `memoranda.agents.middleware`; each works alone with any `create_agent`."]
     for name in middleware.__all__:
         parts += [] if name.endswith("Error") else _described(name, getattr(middleware, name))
+        parts += [_MORE[name]] if name in _MORE else []
     for module, names in _ROOMS.items():
         kept = [name for name in names if name not in middleware.__all__]
         parts += [f"## From `{module}`"] if kept else []
@@ -222,29 +231,54 @@ def errors_page() -> str:
         "`except ValueError` or `except LookupError` works as expected. Backends raise only where they are set up; "
         "what goes wrong with a file stands in the result's `error`.",
         "\n".join(["| error | import from | is also | means |", "|---|---|---|---|", *rows]),
+        "Those of `memoranda.cli` end a command with their text. `BrokenSkillError` and `ForeignFailureError` become a "
+        "line of the prompt and the `error` of a result; no caller meets them.",
+        "## What `store.edit` raises",
+        _EDITS,
     ]
     return "\n\n".join(parts) + "\n"
 
 
-_ANSWERED = ("ForeignFailureError", "BrokenSkillError")
-"""Errors that become part of an answer; no caller meets them."""
+_PUBLIC = (
+    "memoranda",
+    "memoranda.backends",
+    "memoranda.agents",
+    "memoranda.agents.middleware",
+    "memoranda.transfer",
+    "memoranda.integrations",
+)
 
-_PUBLIC = ("memoranda", "memoranda.backends", "memoranda.agents", "memoranda.agents.middleware", "memoranda.transfer")
+_EDITS = """`store.edit` raises `ItemNotFoundError` where there is no such item, and `ConflictError` for everything else
+that stands in the way of the edit; `error.conflicts[0]` says what, and carries the current text:
+
+| `reason` | what stood in the way |
+|---|---|
+| `text_not_found` | The text to replace does not occur. |
+| `text_not_unique` | It occurs more than once, and `replace_all` was not asked for. |
+| `not_editable` | It is empty; or the item is binary; or the edit would leave a JSON document that is none. |
+
+`InvalidNamespaceError`, `InvalidKeyError` and `InvalidChangeError` say that the call itself cannot be meant.
+`EditError` and its two kinds come from `memoranda.files.edit.replace` alone, which works on a text without a store."""
+
+
+_ROOMS_IN_ORDER = ("errors", "store", "files", "transfer", "backends", "agents", "integrations", "cli")
 
 
 def _errors() -> list[type[Exception]]:
-    """All subclasses of `MemorandaError`, by the room they belong to; the command line prints its own."""
+    """Every subclass of `MemorandaError` in the package, by the room it belongs to."""
     for found in pkgutil.walk_packages(memoranda.__path__, "memoranda."):
-        if not found.name.startswith("memoranda.cli") and not found.name.endswith("__main__"):
+        if not found.name.endswith("__main__"):
             import_module(found.name)
 
     def below(error: type[Exception]) -> list[type[Exception]]:
         return [error, *(each for child in error.__subclasses__() for each in below(child))]
 
-    errors = dict.fromkeys(each for each in below(memoranda.MemorandaError) if each.__name__ not in _ANSWERED)
-    rooms = ["errors", "store", "transfer", "backends", "agents"]
-    known = [each for each in errors if each.__module__.split(".")[1] in rooms and "." in each.__module__]
-    return sorted(known, key=lambda each: rooms.index(each.__module__.split(".")[1]))
+    def room(error: type[Exception]) -> int:
+        name = error.__module__.split(".")[1]
+        return _ROOMS_IN_ORDER.index(name) if name in _ROOMS_IN_ORDER else len(_ROOMS_IN_ORDER)
+
+    errors = dict.fromkeys(below(memoranda.MemorandaError))
+    return sorted((each for each in errors if each.__module__.startswith("memoranda.")), key=room)
 
 
 def _home_of(thing: Any) -> str:

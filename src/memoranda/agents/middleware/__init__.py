@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memoranda.agents.middleware.skills import SkillsMiddleware as SkillsMiddleware
     from memoranda.agents.middleware.subagents import Subagent as Subagent
     from memoranda.agents.middleware.subagents import SubagentsMiddleware as SubagentsMiddleware
+    from memoranda.agents.middleware.tool_calls import ToolCallMiddleware as ToolCallMiddleware
 
 _EXPORTS = {
     "approval": ["ApprovalContextError", "ApprovalMiddleware"],
@@ -28,6 +29,7 @@ _EXPORTS = {
     "short_term": ["delete_old_messages", "summarization", "trim_messages_before_model"],
     "skills": ["SkillsMiddleware"],
     "subagents": ["Subagent", "SubagentsMiddleware"],
+    "tool_calls": ["ToolCallMiddleware"],
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 
