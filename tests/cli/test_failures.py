@@ -206,7 +206,8 @@ def test_a_folder_is_no_item(notes: Run, run_json: RunJson) -> None:
 def test_an_error_speaks_of_commands(notes: Run) -> None:
     for line in (["edit", "/never", "a", "b"], ["mv", "/never", "/x"]):
         assert "`memoranda ls -n ann /` lists what does" in notes(*line, code=3).stderr
-    assert "`memoranda log -n ann /notes/tea.md` shows its history." in notes("cat", "/notes/tea.md", "-r", 9, code=3).stderr
+    said = notes("cat", "/notes/tea.md", "-r", 9, code=3).stderr
+    assert "`memoranda log -n ann /notes/tea.md` shows its history." in said
     assert "memory://" not in notes("ls", "--store", "memory.db", code=2).stderr
 
 

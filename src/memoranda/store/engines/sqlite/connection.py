@@ -125,7 +125,7 @@ def _use_log(connection: Connection, patience: Patience) -> None:
 
 def _refuse_foreign(connection: Connection, path: str) -> None:
     """Refuse a file of somebody else's, and warn of one that LangGraph's checkpoints share with the store."""
-    tables = {name for (name,) in connection.execute(TABLES).fetchall()} - _SQLITES_OWN
+    tables = frozenset(str(name) for (name,) in connection.execute(TABLES).fetchall()) - _SQLITES_OWN
     if VERSION_TABLE in tables:
         if tables >= _CHECKPOINTS:
             _warn_of_checkpoints(path)
