@@ -106,8 +106,8 @@ _SIGNATURES = {"ScriptedChatModel": "(script: Sequence = (), profile: dict | Non
 _MORE = {
     "ToolCallMiddleware": "Under an agent with file tools of its own, such as Deep Agents', `ToolCallMiddleware()` "
     "puts the tool call into the history of what its tools change, and keeps with the thread what it has seen, so that "
-    "this holds after a restart and apart for each subagent. `FilesMiddleware` and `ApprovalMiddleware` are of this kind "
-    "too; several around one call share what they know of it.",
+    "this holds after a restart and apart for each subagent. `FilesMiddleware` and `ApprovalMiddleware` are of this "
+    "kind too; several around one call share what they know of it.",
 }
 """What is said of a class beside its docstring, for those who use it as it is."""
 
