@@ -220,7 +220,7 @@ class TestTokens:
         assert all(share <= need for share, need in zip(given_, needs, strict=True))
         short = [share for share, need in zip(given_, needs, strict=True) if share < need]
         assert not short or max(short) - min(short) <= 1
-        assert not short or max(given_) <= max(short)  # nobody has more than one who goes short
+        assert not short or max(given_) <= max(short) + 1  # nobody has more than one who goes short, but for the rest
 
 
 paths = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40).map(
