@@ -231,3 +231,12 @@ def test_parallel_edits_of_a_file_in_the_state_all_land() -> None:
     agent = create_deep_agent(ScriptedChatModel(script=[calls(*edits), say("ok")]))
     result = agent.invoke({"messages": "Go.", "files": {"/a.md": {"content": text.splitlines()}}})
     assert result["files"]["/a.md"]["content"].rstrip("\n") == "\n".join(f"[{n}]" for n in range(10))
+
+
+def test_what_a_file_holds_already_is_told_as_such(store: MemoryStore) -> None:
+    files = StoreBackend(namespace=("team",), store=store)
+    for expected in ("Wrote /a.md (revision 1).", "/a.md already holds this (revision 1); nothing was changed."):
+        model = ScriptedChatModel(script=[call("write_file", file_path="/a.md", content="x"), say("ok")])
+        answer = create_deep_agent(model, backend=files).invoke({"messages": "Go."})
+        assert [message.text for message in answer["messages"] if message.type == "tool"] == [expected]
+    assert len(store.history(("team",), "/a.md")) == 1

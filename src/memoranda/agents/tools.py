@@ -130,6 +130,9 @@ def _changed(result: ChangeResult, done: str, *, with_revision: bool = True) -> 
     if result.error is not None and (result.approval is not None or result.proposal is not None):
         return result.error  # it waits, which is no mistake of the model's
     _check(result.error)
+    if result.unchanged:
+        at = f" (revision {result.revision})" if isinstance(result.revision, int) else ""
+        return f"{result.path} already holds this{at}; nothing was changed."
     if result.merged:
         return (
             f"{done}, merged with what others had changed there meanwhile (now revision {result.revision}). "
