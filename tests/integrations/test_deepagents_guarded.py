@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 from uuid import uuid4
 
@@ -167,7 +166,7 @@ def test_our_memory_in_their_agent_is_fresh_in_every_turn(store: MemoryStore) ->
     assert "Likes black tea." in ours.prompts[1] and "Likes green tea." not in ours.prompts[1]
 
 
-def test_what_a_thread_saw_outlives_the_process(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_thread_saw_outlives_the_process(store: MemoryStore) -> None:
     """With `ToolCallMiddleware` it is kept in the thread's state, so a stale write is refused after a restart too."""
     store.write(ANN, "/tea.md", "green\n")
     checkpointer, thread = InMemorySaver(), uuid4().hex
@@ -179,7 +178,7 @@ def test_what_a_thread_saw_outlives_the_process(store: MemoryStore, monkeypatch:
     }
     run(agent([call("read_file", file_path="/tea.md"), say("Green.")], **settings), "Tea?", thread=thread)
     store.write(ANN, "/tea.md", "oolong\n")
-    monkeypatch.setattr(runtime, "_process", OrderedDict())
+    runtime._process.clear()  # what a new process begins with
     write = call("write_file", file_path="/tea.md", content="black\n")
     said = answers(run(agent([write, say("Hm.")], **settings), "Black.", thread=thread))
     assert text_in(store, ANN, "/tea.md") == "oolong\n" and "oolong" in said[-1]
