@@ -397,3 +397,15 @@ def test_every_method_of_a_backend_is_staged(staged: StagedBackend) -> None:
 
 def test_a_file_lies_where_the_backend_below_has_it(staged: StagedBackend, files: StoreBackend) -> None:
     assert staged.location(place_of("/a.md")) == files.location(place_of("/a.md")) is not None
+
+
+def test_a_file_that_ends_below_its_old_place(store: MemoryStore) -> None:
+    files = StoreBackend(namespace=("ann",), store=store)
+    files.write("/a", "A")
+    files.write("/d/x", "X")
+    staged = StagedBackend(files)
+    for path, to in (("/d", "/a"), ("/a", "/d/x"), ("/a", "/d/x")):
+        staged.move(path, to)
+    shown = sorted(found["path"] for found in staged.glob("**").matches or ())
+    assert staged.commit_staged().error is None
+    assert sorted(found["path"] for found in files.glob("**").matches or ()) == shown

@@ -157,8 +157,10 @@ class Staging:
 
     def _moves(self, files: list[StagedFile]) -> tuple[list[StagedFile], list[StagedFile]]:
         """The moved files in an order in which every target is free, and those that have to be written anew."""
-        rewritten = [file for file in files if file.steps is None]
-        waiting = [file for file in files if file.steps is not None]
+        # A store moves nothing below itself, since it moves folders too.
+        below = [file for file in files if file.place.path.startswith(_origin(file).path + "/")]
+        rewritten = [file for file in files if file.steps is None or file in below]
+        waiting = [file for file in files if file not in rewritten]
         moved: list[StagedFile] = []
         while waiting:
             occupied = {_origin(file).path for file in waiting}

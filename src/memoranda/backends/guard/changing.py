@@ -232,6 +232,8 @@ def _changed_meanwhile(layers: Layers, plans: Sequence[Plan]) -> Steps[bool]:
 def _told(plans: Sequence[Plan], landed: Landed) -> list[Change]:
     told: list[Change] = []
     for one, result in zip(plans, landed.results, strict=True):
+        if result.unchanged:
+            continue
         told += [Change(touch.place, touch.operation, 0) for touch in one.touches[:-1]]
         told.append(Change(one.main.place, one.main.operation, result.revision, one.merged))
     return told

@@ -145,8 +145,8 @@ class GlobChecks(Checks):
     @check()
     def test_glob_newest_first(self, backend: Any) -> None:
         """The file that was changed last comes first."""
-        for path in ("/b.md", "/a.md", "/c.md", "/b.md"):
-            put(backend, {path: path})
+        for path, content in (("/b.md", "1"), ("/a.md", "2"), ("/c.md", "3"), ("/b.md", "4")):
+            put(backend, {path: content})
             time.sleep(0.02)  # the clock of a disk is coarse
         expect(paths(backend.glob("*.md")), ["/b.md", "/c.md", "/a.md"], "The order")
 
