@@ -35,9 +35,11 @@ def postgres_database(postgres_server: str) -> Iterator[str]:
 
 @pytest.fixture
 def postgres_url(postgres_database: str) -> str:
-    """The URL of a database without Memoranda's schema."""
+    """The URL of an empty database; what earlier tests left, LangGraph's tables too, is gone."""
     with psycopg.connect(postgres_database, autocommit=True) as connection:
         connection.execute("DROP SCHEMA IF EXISTS memoranda CASCADE")
+        connection.execute("DROP SCHEMA IF EXISTS public CASCADE")
+        connection.execute("CREATE SCHEMA public")
     return postgres_database
 
 
