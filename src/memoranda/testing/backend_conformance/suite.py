@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unittest
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
@@ -16,7 +15,7 @@ from memoranda.testing.backend_conformance.searching import GrepChecks
 from memoranda.testing.backend_conformance.together import AsyncChecks, HostileChecks
 from memoranda.testing.backend_conformance.transfers import TransferChecks
 from memoranda.testing.backend_conformance.writing import EditChecks, WriteChecks
-from memoranda.testing.store_conformance import CheckResult
+from memoranda.testing.outcomes import CheckResult, outcome
 
 GROUPS: dict[str, type] = {
     "Reading": ReadChecks,
@@ -115,22 +114,4 @@ def run_conformance(
 
     suite = Suite()
     suite.capabilities = capabilities or Capabilities()
-    return [_result(suite, *entry) for entry in checks()]
-
-
-def _result(suite: BackendConformance, group: str, name: str, title: str) -> CheckResult:
-    try:
-        getattr(suite, name)()
-    except unittest.SkipTest as reason:
-        return CheckResult(name, False, str(reason), group, title, skipped=True)
-    except AssertionError as failure:
-        return CheckResult(name, False, _line(str(failure)), group, title)
-    except Exception as error:  # noqa: BLE001 - whatever a backend raises is the result
-        return CheckResult(name, False, _line(f"{type(error).__name__}: {error}"), group, title)
-    return CheckResult(name, True, "", group, title)
-
-
-def _line(text: str) -> str:
-    """One line that is the same on every run."""
-    first = _ADDRESS.sub("…", text.strip().split("\n")[0])
-    return first if len(first) <= 200 else f"{first[:200]}…"
+    return [outcome(suite, *entry, varying=(_ADDRESS, "…")) for entry in checks()]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import unittest
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 
 from langgraph.store.base import BaseStore, TTLConfig
 
+from memoranda.testing.outcomes import CheckResult, outcome
 from memoranda.testing.store_conformance.basics import BasicChecks
 from memoranda.testing.store_conformance.batches import BatchChecks
 from memoranda.testing.store_conformance.checks import Capabilities, StoreFactory
@@ -48,27 +47,6 @@ class StoreConformance(
         ...         return InMemoryStore()
         >>> TestInMemoryStore().test_get_returns_what_was_put()
     """
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """What came of one check.
-
-    Args:
-        name: The method's name.
-        passed: Whether the store does it; False also for a check that was skipped.
-        detail: Why not: the first sentence of the failure, or of the reason to skip.
-        group: What it is about.
-        title: What the store should do, in one sentence.
-        skipped: The store does not claim to do it.
-    """
-
-    name: str
-    passed: bool
-    detail: str = ""
-    group: str = ""
-    title: str = ""
-    skipped: bool = False
 
 
 def checks() -> Iterator[tuple[str, str, str]]:
@@ -114,22 +92,4 @@ def run_conformance(
     suite.capabilities = capabilities or Capabilities()
     if short_ttl is not None:
         suite.short_ttl = short_ttl
-    return [_result(suite, *entry) for entry in checks()]
-
-
-def _result(suite: StoreConformance, group: str, name: str, title: str) -> CheckResult:
-    try:
-        getattr(suite, name)()
-    except unittest.SkipTest as reason:
-        return CheckResult(name, False, str(reason), group, title, skipped=True)
-    except AssertionError as failure:
-        return CheckResult(name, False, _line(str(failure)), group, title)
-    except Exception as error:  # noqa: BLE001 - whatever a store raises is the result
-        return CheckResult(name, False, _line(f"{type(error).__name__}: {error}"), group, title)
-    return CheckResult(name, True, "", group, title)
-
-
-def _line(text: str) -> str:
-    """One line that is the same on every run."""
-    first = _OWN_SCOPE.sub("scope", text.strip().split("\n")[0])
-    return first if len(first) <= 200 else f"{first[:200]}…"
+    return [outcome(suite, *entry, varying=(_OWN_SCOPE, "scope")) for entry in checks()]
