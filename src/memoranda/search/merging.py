@@ -1,0 +1,81 @@
+"""Joining words blocks: many small ones become a large one, and what is dead stays behind."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from memoranda.search.envelope import MAX_PASSAGES
+from memoranda.search.words import TERM_SHIFT, WordBlock
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def merge_words(blocks: Sequence[WordBlock], dead: Collection[int] | NDArray[np.uint32]) -> bytes | None:
+    """Merge words blocks of one scope into one, without the passages that are dead.
+
+    Args:
+        blocks: The blocks; what is left of them is at most `MAX_PASSAGES` passages.
+        dead: Numbers of passages that are gone; others than those of the blocks do not matter.
+
+    Returns:
+        The new block's body, or None when no passage is left.
+
+    Raises:
+        ValueError: Too many passages are left for one block.
+    """
+    import numpy as np
+
+    if not blocks:
+        return None
+    numbers = np.concatenate([block.number for block in blocks])
+    gone = np.fromiter(dead, np.uint32, len(dead))
+    kept = np.flatnonzero(np.isin(numbers, gone, invert=True))
+    if not len(kept):
+        return None
+    return join(blocks, kept[np.argsort(numbers[kept], kind="stable")]).pack()
+
+
+def join(blocks: Sequence[WordBlock], order: NDArray[np.int64]) -> WordBlock:
+    """Join blocks into one, in memory.
+
+    Args:
+        blocks: At least one block.
+        order: Which passages to keep, in their new order, as positions in the blocks laid end to end.
+
+    Raises:
+        ValueError: These are too many passages for one block.
+    """
+    import numpy as np
+
+    if len(order) > MAX_PASSAGES:
+        raise ValueError(f"A block holds at most {MAX_PASSAGES} passages, not {len(order)}.")
+    total = sum(len(block) for block in blocks)
+    places = np.full(total, MAX_PASSAGES, np.uint64)
+    places[order] = np.arange(len(order), dtype=np.uint64)
+    parts: list[NDArray[np.uint64]] = []
+    base = 0
+    for block in blocks:
+        # The same integers as in `pack_words`: sorting them sorts by term, then by passage.
+        local = places[base : base + len(block)][block.locals]
+        keys = np.repeat(block.terms << np.uint64(TERM_SHIFT), np.diff(block.starts))
+        keys |= local << np.uint64(8)
+        keys |= block.occurs
+        parts.append(keys if len(order) == total else keys[local != MAX_PASSAGES])
+        base += len(block)
+    keys = np.concatenate(parts)
+    keys.sort()
+    ids = keys >> np.uint64(TERM_SHIFT)
+    first = np.flatnonzero(np.concatenate((np.ones(min(1, len(ids)), bool), ids[1:] != ids[:-1])))
+    return WordBlock(
+        **{
+            name: np.concatenate([getattr(block, name) for block in blocks])[order]
+            for name in ("number", "source", "place", "digest", "at", "session", "speaker", "flags", "length")
+        },
+        terms=ids[first],
+        starts=np.append(first, len(ids)),
+        locals=(keys >> np.uint64(8)).astype(np.uint16),
+        occurs=keys.astype(np.uint8),
+    )
