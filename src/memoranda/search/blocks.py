@@ -1,6 +1,6 @@
 """Blocks of the index: packed, immutable runs of what is known about the passages of one index scope.
 
-This is the one door to their formats: words (`memoranda.search.words`), numbers of the dead and the waiting
+This is the one door to their formats: words (`memoranda.search.wordblocks`), numbers of the dead and the waiting
 (`memoranda.search.numbers`), vectors (`memoranda.search.vectors`), and when to merge them (`memoranda.search.tiers`).
 Importing it, and packing what one write brings, does not import numpy.
 """
@@ -12,7 +12,7 @@ from memoranda.search.merging import merge_words
 from memoranda.search.numbers import Waiting, pack_numbers, pack_waiting, unpack_numbers, unpack_waiting
 from memoranda.search.tiers import due
 from memoranda.search.vectors import VectorBlock, merge_vectors, pack_vectors
-from memoranda.search.words import JSON, QUESTION, Entry, WordBlock, pack_words
+from memoranda.search.wordblocks import JSON, QUESTION, Entry, WordBlock, pack_words
 
 __all__ = [
     "JSON",

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from memoranda.search.envelope import MAX_PASSAGES
-from memoranda.search.words import TERM_SHIFT, WordBlock
+from memoranda.search.wordblocks import TERM_SHIFT, WordBlock
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,0 +1,104 @@
+"""The context stage: what stands beside a passage lends it part of its score.
+
+An answer often stands next to the words that a question shares with the text: the turn before asked for it, the rest
+of the conversation is about it. So neighbours in a session lend part of their score, and the session part of its
+best; a turn gains when the one person that the question names speaks it, and loses when it is itself a question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.search.corpus import Corpus, Sessions
+from memoranda.search.wordblocks import QUESTION
+
+# A passage keeps this share of its score at least, whatever counts against it.
+_KEPT = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ContextWeights:
+    """How much the context counts, where 1 is the score of the best passage.
+
+    Attributes:
+        previous: The share that each passage before lends, the nearest first.
+        following: The share that each passage after lends, the nearest first.
+        session: The share of the mean of the session's best that every passage of it gets.
+        best: How many of the session's best make that mean; a shorter session has only its own.
+        speaker: What a passage gains that the one speaker named in the query spoke.
+        question: What a passage loses that ends in a question mark.
+    """
+
+    previous: tuple[float, ...] = (0.3, 0.09)
+    following: tuple[float, ...] = (0.2, 0.04)
+    session: float = 0.5
+    best: int = 3
+    speaker: float = 0.06
+    question: float = 0.1
+
+
+def in_context(
+    corpus: Corpus,
+    scores: NDArray[np.float64],
+    *,
+    speakers: frozenset[int],
+    turns: ContextWeights,
+    items: ContextWeights,
+) -> NDArray[np.float64]:
+    """Return the scores of all passages with what their context adds.
+
+    Args:
+        corpus: The passages.
+        scores: Their scores, the best about 1; dead passages must have 0.
+        speakers: The speakers that the query may name.
+        turns: The weights for turns of conversations.
+        items: The weights for passages of files and items.
+    """
+    named = corpus.speakers & speakers
+    total = np.zeros(len(corpus))
+    for sessions, weights in ((corpus.turns, turns), (corpus.items, items)):
+        if len(sessions.order):
+            total[sessions.order] = _lent(corpus, sessions, scores[sessions.order], named, weights)
+    return total
+
+
+def _lent(
+    corpus: Corpus, sessions: Sessions, own: NDArray[np.float64], named: frozenset[int], weights: ContextWeights
+) -> NDArray[np.float64]:
+    total = own.copy()
+    group = sessions.group
+    for distance, share in enumerate(weights.previous, 1):
+        total[distance:] += np.where(group[distance:] == group[:-distance], share * own[:-distance], 0.0)
+    for distance, share in enumerate(weights.following, 1):
+        total[:-distance] += np.where(group[distance:] == group[:-distance], share * own[distance:], 0.0)
+    if weights.session and weights.best:
+        total += weights.session * _best(own, sessions, weights.best)[group]
+    if len(named) == 1 and weights.speaker:
+        spoke = corpus.speaker[sessions.order] == np.uint32(next(iter(named)))
+        total += np.where(spoke & (total > 0), weights.speaker, 0.0)
+    if weights.question:
+        asks = (corpus.flags[sessions.order] & QUESTION) != 0
+        total = np.where(asks, np.maximum(total - weights.question, _KEPT * total), total)
+    return total
+
+
+def _best(own: NDArray[np.float64], sessions: Sessions, count: int) -> NDArray[np.float64]:
+    """Return the mean of each session's best."""
+    left = own.copy()
+    starts, group = sessions.starts, sessions.group
+    sizes = np.diff(starts, append=len(own))
+    total = np.zeros(len(starts))
+    for taken in range(count):
+        highest = np.maximum.reduceat(left, starts)
+        total += np.where(sizes > taken, highest, 0.0)
+        if taken + 1 < count:
+            # Strike out the first passage that has the highest score of its session.
+            at = np.flatnonzero(left == highest[group])
+            owner = group[at]
+            first = np.ones(len(at), bool)
+            first[1:] = owner[1:] != owner[:-1]
+            left[at[first]] = 0.0
+    return total / np.minimum(sizes, count)

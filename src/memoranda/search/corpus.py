@@ -1,0 +1,220 @@
+"""All passages that a query may find, as arrays: what the parts of a search hold, laid end to end.
+
+A corpus depends on the blocks alone and not on the query, so whoever searches the same blocks again can keep it: under
+the ids of the blocks, which are never reused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.search.envelope import MAX_PASSAGES
+from memoranda.search.merging import join
+from memoranda.search.vectors import VectorBlock
+from memoranda.search.wordblocks import WordBlock
+
+# Blocks below this many passages are joined in memory, so that a query looks its terms up in few places.
+_SMALL = 512
+
+
+@dataclass(frozen=True, slots=True)
+class ScopePart:
+    """One index scope of a search.
+
+    Attributes:
+        scope: The index scope: `namespace_id * 2 + kind`, where kind 0 is items and 1 is turns.
+        words: Its words blocks, in any order.
+        dead: Numbers of its passages that are gone.
+        vectors: Its vectors blocks of the serving embedder, oldest first.
+    """
+
+    scope: int
+    words: Sequence[WordBlock]
+    dead: NDArray[np.uint32]
+    vectors: Sequence[VectorBlock] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One inverted index over the passages from `base` on."""
+
+    base: int
+    block: WordBlock
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """The living passages of one kind in the order of their sessions.
+
+    Attributes:
+        order: Positions in the corpus, by part, session and place.
+        starts: Where in `order` each session begins.
+        group: Each one's session, counted from 0.
+    """
+
+    order: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    group: NDArray[np.int64]
+
+
+class Corpus:
+    """The passages of several scope parts, by position.
+
+    Args:
+        parts: The parts; their order decides ties.
+
+    Example:
+        >>> from memoranda.search.blocks import Entry, WordBlock, pack_words
+        >>> block = WordBlock.unpack(pack_words([Entry(1, 1, 0, 0, 0, 1, 0, 0, 2, {7: 2})]))
+        >>> len(Corpus([ScopePart(2, [block], np.zeros(0, np.uint32))]))
+        1
+    """
+
+    def __init__(self, parts: Sequence[ScopePart]) -> None:
+        self.parts = tuple(parts)
+        blocks = [
+            (index, block)
+            for index, part in enumerate(self.parts)
+            for block in sorted(part.words, key=lambda block: int(block.number[0]))
+        ]
+        # Small blocks come last within the corpus; `before` below restores the order that decides ties.
+        large = [pair for pair in blocks if len(pair[1]) >= _SMALL]
+        small = [pair for pair in blocks if len(pair[1]) < _SMALL]
+        self._blocks = large + small
+        sizes = [len(block) for _, block in self._blocks]
+        self.part = np.repeat(np.array([index for index, _ in self._blocks], np.int64), sizes)
+        self.segments = _segments([block for _, block in large], [block for _, block in small])
+        self.number = self._column("number", np.uint32)
+        self.alive = self._alive()
+        self.living = int(np.count_nonzero(self.alive))
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @cached_property
+    def source(self) -> NDArray[np.uint32]:
+        """Each passage's source."""
+        return self._column("source", np.uint32)
+
+    @cached_property
+    def place(self) -> NDArray[np.uint32]:
+        """Each passage's place in its session."""
+        return self._column("place", np.uint32)
+
+    @cached_property
+    def digest(self) -> NDArray[np.uint32]:
+        """Each passage's digest."""
+        return self._column("digest", np.uint32)
+
+    @cached_property
+    def at(self) -> NDArray[np.int64]:
+        """Each passage's time in microseconds since 1970."""
+        return self._column("at", np.int64)
+
+    @cached_property
+    def session(self) -> NDArray[np.uint32]:
+        """Each passage's session."""
+        return self._column("session", np.uint32)
+
+    @cached_property
+    def speaker(self) -> NDArray[np.uint32]:
+        """Each passage's speaker."""
+        return self._column("speaker", np.uint32)
+
+    @cached_property
+    def flags(self) -> NDArray[np.uint8]:
+        """Each passage's flags."""
+        return self._column("flags", np.uint8)
+
+    @cached_property
+    def length(self) -> NDArray[np.uint16]:
+        """Each passage's length in tokens."""
+        return self._column("length", np.uint16)
+
+    @cached_property
+    def speakers(self) -> frozenset[int]:
+        """Everybody who speaks."""
+        return frozenset(np.unique(self.speaker[self.alive]).tolist()) - {0}
+
+    @cached_property
+    def average(self) -> float:
+        """The average length of a living passage."""
+        return float(self.length[self.alive].sum(dtype=np.int64)) / max(1, self.living) or 1.0
+
+    @cached_property
+    def before(self) -> NDArray[np.int64]:
+        """Each passage's rank by part and number, which decides between equal scores."""
+        ranks = np.empty(len(self), np.int64)
+        ranks[np.argsort(self.part << 32 | self.number.astype(np.int64), kind="stable")] = np.arange(len(self))
+        return ranks
+
+    @cached_property
+    def turns(self) -> Sessions:
+        """The sessions of the turns."""
+        return self._sessions(1)
+
+    @cached_property
+    def items(self) -> Sessions:
+        """The sessions of the items: each item is one."""
+        return self._sessions(0)
+
+    @cached_property
+    def vectors(self) -> list[tuple[VectorBlock, NDArray[np.int64], NDArray[np.int64]]]:
+        """Each vectors block, with those rows of it that count and the positions of their passages."""
+        found: list[tuple[VectorBlock, NDArray[np.int64], NDArray[np.int64]]] = []
+        order = np.argsort(self.before)
+        keys = (self.part << 32 | self.number.astype(np.int64))[order]
+        for index, part in enumerate(self.parts):
+            for block in part.vectors:
+                wanted = index << 32 | block.number.astype(np.int64)
+                at = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
+                rows = np.flatnonzero(keys[at] == wanted) if len(keys) else np.zeros(0, np.int64)
+                found.append((block, rows, order[at[rows]]))
+        return found
+
+    def _column(self, name: str, dtype: type[np.generic]) -> NDArray[np.generic]:
+        if not self._blocks:
+            return np.zeros(0, dtype)
+        return np.concatenate([getattr(block, name) for _, block in self._blocks])
+
+    def _alive(self) -> NDArray[np.bool_]:
+        alive = np.ones(len(self.number), bool)
+        for index, part in enumerate(self.parts):
+            if len(part.dead):
+                mine = np.flatnonzero(self.part == index)
+                alive[mine] = np.isin(self.number[mine], part.dead, invert=True)
+        return alive
+
+    def _sessions(self, kind: int) -> Sessions:
+        kinds = np.array([part.scope & 1 for part in self.parts], np.int64)
+        chosen = np.flatnonzero(self.alive & (kinds[self.part] == kind)) if len(self) else np.zeros(0, np.int64)
+        part, session = self.part[chosen], self.session[chosen]
+        order = np.lexsort((self.number[chosen], self.place[chosen], session, part))
+        part, session = part[order], session[order]
+        new = np.ones(len(chosen), bool)
+        new[1:] = (part[1:] != part[:-1]) | (session[1:] != session[:-1])
+        return Sessions(chosen[order], np.flatnonzero(new), np.cumsum(new) - 1)
+
+
+def _segments(large: Sequence[WordBlock], small: Sequence[WordBlock]) -> list[Segment]:
+    segments: list[Segment] = []
+    base = 0
+    for block in large:
+        segments.append(Segment(base, block))
+        base += len(block)
+    batch: list[WordBlock] = []
+    filled = 0
+    for block in [*small, None]:
+        if batch and (block is None or filled + len(block) > MAX_PASSAGES):
+            segments.append(Segment(base, batch[0] if len(batch) == 1 else join(batch, np.arange(filled))))
+            base += filled
+            batch, filled = [], 0
+        if block is not None:
+            batch.append(block)
+            filled += len(block)
+    return segments

@@ -1,0 +1,38 @@
+"""Bringing words and meaning together into one score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.search.corpus import Corpus
+from memoranda.search.vectors import rounded_query
+
+# Up to this many bytes, a corpus keeps its vectors as float32 between queries.
+_KEPT_BYTES = 256 << 20
+
+
+def meaning_of(corpus: Corpus, vector: Sequence[float] | NDArray[np.floating], *, floor: float) -> NDArray[np.float64]:
+    """Return each passage's likeness to a query's vector: its cosine, where `floor` is nothing and 1 is all.
+
+    Args:
+        corpus: The passages; one without a vector is like nothing.
+        vector: The query's vector, of the same embedder.
+        floor: The cosine that the embedder gives to texts that have nothing to do with each other.
+    """
+    meaning = np.zeros(len(corpus))
+    query = rounded_query(vector)
+    keep = sum(4 * block.rounded.size for block, _, _ in corpus.vectors) <= _KEPT_BYTES
+    for block, rows, passages in corpus.vectors:
+        cosines = block.cosines(query, keep=keep)
+        # A later block overwrites: its vector is the newer one.
+        meaning[passages] = cosines[rows]
+    return np.clip((meaning - floor) / (1 - floor), 0.0, 1.0)
+
+
+def by_best(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scale scores so that the best is 1; all zeros stay so."""
+    best = float(scores.max(initial=0.0))
+    return scores / best if best > 0 else scores

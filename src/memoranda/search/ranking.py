@@ -1,0 +1,199 @@
+"""Ranking: from the blocks of the scopes of a search and a query to passages, the best first.
+
+Every stage scores all passages of the scopes, none a pool of candidates: the words (BM25), the meaning (cosines of
+vectors, where there are any), both brought together, and the context. Equal scores are ordered by part and number, so
+the order is the same whenever and wherever it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memoranda.search.bm25 import bm25, kept_ids, postings_of
+from memoranda.search.context import ContextWeights, in_context
+from memoranda.search.corpus import Corpus, ScopePart
+from memoranda.search.fusion import by_best, meaning_of
+
+if TYPE_CHECKING:
+    from memoranda.search.query import Query
+
+__all__ = ["DEFAULT", "ContextWeights", "Corpus", "Ranked", "RankedPassage", "Ranking", "ScopePart", "rank"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What the ranking can be tuned by.
+
+    Attributes:
+        k1: BM25: how much a term's second occurrence adds.
+        b: BM25: how much a long passage loses.
+        words: The weight of the words, where there is meaning too.
+        meaning: The weight of the meaning.
+        turns: How the context counts for turns of conversations.
+        items: How it counts for passages of files and items.
+    """
+
+    k1: float = 0.6
+    b: float = 0.3
+    words: float = 0.5
+    meaning: float = 0.5
+    turns: ContextWeights = field(default_factory=ContextWeights)
+    items: ContextWeights = field(default_factory=ContextWeights)
+
+
+DEFAULT = Ranking()
+
+
+class RankedPassage(NamedTuple):
+    """One passage of a ranking; `words`, `meaning` and `context` add up to `score`."""
+
+    part: int
+    number: int
+    source: int
+    digest: int
+    at: int
+    session: int
+    place: int
+    flags: int
+    score: float
+    words: float
+    meaning: float
+    context: float
+
+
+class Ranked:
+    """The outcome of a ranking: all passages with a score, the best first.
+
+    `len()` is how many there are; `hits` gives a page of them.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        scores: NDArray[np.float64],
+        words: NDArray[np.float64],
+        meaning: NDArray[np.float64],
+    ) -> None:
+        self.corpus = corpus
+        self.scores = scores
+        self.words = words
+        self.meaning = meaning
+        self._count = int(np.count_nonzero(scores > 0))
+        self._order = np.zeros(0, np.int64)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def order(self, stop: int | None = None) -> NDArray[np.int64]:
+        """Return the positions in the corpus of the best `stop` passages, or of all, the best first."""
+        wanted = self._count if stop is None else max(0, min(stop, self._count))
+        if wanted > len(self._order):
+            scores = self.scores
+            chosen = np.flatnonzero(scores > 0)
+            if wanted < len(chosen):
+                # All that score at least as much as the last one wanted, so that ties are seen whole.
+                least = np.partition(scores[chosen], len(chosen) - wanted)[len(chosen) - wanted]
+                chosen = chosen[scores[chosen] >= least]
+            self._order = chosen[np.lexsort((self.corpus.before[chosen], -scores[chosen]))]
+        return self._order[:wanted]
+
+    def hits(self, start: int = 0, stop: int | None = None) -> list[RankedPassage]:
+        """Return the passages from rank `start` (0 is the best) up to, without, `stop`; all when it is None."""
+        at = self.order(stop)[start:]
+        corpus = self.corpus
+        score, words, meaning = self.scores[at], self.words[at], self.meaning[at]
+        columns = (
+            corpus.part[at],
+            corpus.number[at],
+            corpus.source[at],
+            corpus.digest[at],
+            corpus.at[at],
+            corpus.session[at],
+            corpus.place[at],
+            corpus.flags[at],
+            score,
+            words,
+            meaning,
+            score - words - meaning,
+        )
+        return [RankedPassage(*row) for row in zip(*[column.tolist() for column in columns], strict=True)]
+
+
+def rank(
+    parts: Sequence[ScopePart] | Corpus,
+    query: Query,
+    *,
+    vector: Sequence[float] | NDArray[np.floating] | None = None,
+    floor: float = 0.0,
+    settings: Ranking = DEFAULT,
+    since: int | None = None,
+    until: int | None = None,
+    require: int = 0,
+    exclude: int = 0,
+    sources: Sequence[Collection[int] | None] | None = None,
+    sessions: Collection[int] | None = None,
+) -> Ranked:
+    """Rank the passages of some scopes by a query.
+
+    Args:
+        parts: The scopes with their blocks, or the `Corpus` made of them earlier.
+        query: The query's terms and speakers.
+        vector: The query's vector, by the embedder whose vectors the parts hold; None ranks by words alone.
+        floor: The cosine that this embedder gives to texts that have nothing to do with each other.
+        settings: What the ranking is tuned by.
+        since: Only passages of this time (microseconds since 1970) or later.
+        until: Only passages before this time.
+        require: Only passages that have all of these flags.
+        exclude: Only passages that have none of these flags.
+        sources: For each part the sources to which the search is confined, None for all of the part.
+        sessions: The sessions to which the search is confined.
+
+    Returns:
+        All passages with a score above 0. Whatever the filters leave out lends nothing either.
+    """
+    corpus = parts if isinstance(parts, Corpus) else Corpus(parts)
+    words = np.zeros(len(corpus))
+    if query.terms and len(corpus):
+        ordered = sorted(query.terms, key=lambda term: term.id)
+        postings = postings_of(corpus, kept_ids([term.id for term in ordered]))
+        weights = np.array([term.weight for term in ordered])
+        words = bm25(corpus, postings, weights, k1=settings.k1, b=settings.b)
+    meaning = np.zeros(len(corpus))
+    if vector is not None and len(corpus):
+        meaning = meaning_of(corpus, vector, floor=floor)
+    allowed = _allowed(corpus, since, until, require, exclude, sources, sessions)
+    words, meaning = by_best(words * allowed), by_best(meaning * allowed)
+    if vector is not None:
+        words, meaning = settings.words * words, settings.meaning * meaning
+    total = in_context(corpus, words + meaning, speakers=query.speakers, turns=settings.turns, items=settings.items)
+    return Ranked(corpus, total * allowed, words, meaning)
+
+
+def _allowed(
+    corpus: Corpus,
+    since: int | None,
+    until: int | None,
+    require: int,
+    exclude: int,
+    sources: Sequence[Collection[int] | None] | None,
+    sessions: Collection[int] | None,
+) -> NDArray[np.bool_]:
+    allowed = corpus.alive
+    if since is not None:
+        allowed = allowed & (corpus.at >= since)
+    if until is not None:
+        allowed = allowed & (corpus.at < until)
+    if require or exclude:
+        allowed = allowed & ((corpus.flags & np.uint8(require | exclude)) == require)
+    if sessions is not None:
+        allowed = allowed & np.isin(corpus.session, np.fromiter(sessions, np.uint32, len(sessions)))
+    for index, chosen in enumerate(sources or ()):
+        if chosen is not None:
+            held = np.isin(corpus.source, np.fromiter(chosen, np.uint32, len(chosen)))
+            allowed = allowed & (held | (corpus.part != index))
+    return allowed
