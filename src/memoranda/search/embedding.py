@@ -49,7 +49,7 @@ _HIGHEST_FLOOR = 0.95
 _SAME = 0.999
 # In fewer dimensions two vectors can point the same way by accident.
 _TELLING_DIMS = 32
-_MOST_DIMS = 1 << 16
+_MOST_DIMS = 4_096  # as vectors blocks have them
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
