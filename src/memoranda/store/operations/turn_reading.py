@@ -1,0 +1,193 @@
+"""Reading conversations: their turns, those around one, and which conversations there are."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+import orjson
+
+from memoranda.store.changes import Namespace
+from memoranda.store.effects import Operation, Row, Sql, query, transact
+from memoranda.store.namespaces import decode_namespace, encode_namespace, prefix_range
+from memoranda.store.operations.context import Context, countable
+from memoranda.store.operations.item_passages import NUMBER_MASK
+from memoranda.store.operations.turns import checked_thread
+from memoranda.store.turns import RecordedTurn, ThreadSummary
+from memoranda.store.values import to_datetime, to_microseconds
+
+_LONG_AGO: Final = -(1 << 62)
+_FAR_AHEAD: Final = 1 << 62
+_TITLE_LENGTH: Final = 80
+
+
+def turns(
+    context: Context,
+    scope: Namespace,
+    thread_id: str | None = None,
+    *,
+    after: int = 0,
+    limit: int | None = 1_000,
+) -> Operation[list[RecordedTurn]]:
+    """Read recorded messages, exactly of this namespace.
+
+    Without a thread they come in the order in which they became visible: whoever notes the last position and goes on
+    after it misses none. With a thread they come as the conversation went.
+
+    Args:
+        context: The store's settings.
+        scope: Whose conversations.
+        thread_id: One conversation; None: all.
+        after: Only turns recorded after this position.
+        limit: At most so many; None: all.
+
+    Returns:
+        The turns.
+
+    Raises:
+        InvalidValueError: The thread is none.
+
+    Example:
+        >>> from memoranda import open_store
+        >>> from memoranda.store.turns import Turn
+        >>> with open_store("memory://") as store:
+        ...     _ = store.record_turns(("ann",), "t1", [Turn("m2", "assistant", "Noted.")])
+        ...     said = [Turn("m1", "user", "I like tea."), Turn("m2", "assistant", "Noted.")]
+        ...     _ = store.record_turns(("ann",), "t1", said)
+        ...     [turn.text for turn in store.turns(("ann",), "t1")], [turn.text for turn in store.turns(("ann",))]
+        (['I like tea.', 'Noted.'], ['Noted.', 'I like tea.'])
+    """
+    params: dict[str, Any] = {
+        "tenant": context.tenant,
+        "labels": encode_namespace(tuple(scope)),
+        "after": min(max(after, 0), NUMBER_MASK),
+        "limit": countable(limit),
+    }
+    name = "turns_after"
+    if thread_id is not None:
+        name, params["thread_id"] = "turns_of_thread", checked_thread(thread_id)
+    rows = yield from transact("read", partial(query, name, **params))
+    return [recorded(row) for row in rows]
+
+
+def threads(
+    context: Context,
+    scope: Namespace,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    user: str | None = None,
+    org: str | None = None,
+    agent: str | None = None,
+    below: bool = False,
+    limit: int | None = 100,
+) -> Operation[list[ThreadSummary]]:
+    """List conversations, the one in which something was said last before the others.
+
+    Args:
+        context: The store's settings.
+        scope: Whose conversations: of this namespace exactly.
+        since: Only those in which something was said at this time or later; a time without a zone is UTC.
+        until: Only those that began before this time.
+        user: Only those in which this user talked.
+        org: Only those of this organisation.
+        agent: Only those with this agent.
+        below: Those of the namespaces below the scope too.
+        limit: At most so many; None: all.
+
+    Returns:
+        The conversations.
+
+    Example:
+        >>> from memoranda import open_store
+        >>> from memoranda.store.turns import Turn
+        >>> with open_store("memory://") as store:
+        ...     _ = store.record_turns(("ann",), "t1", [Turn("m1", "user", "I like green tea.")])
+        ...     [(thread.thread_id, thread.title, thread.turns) for thread in store.threads(("ann",))]
+        [('t1', 'I like green tea.', 1)]
+    """
+    low = encode_namespace(tuple(scope))
+    # The labels of a namespace below go on with a character behind \x01.
+    low, high = prefix_range(tuple(scope)) if below else (low, low + "\x01")
+    asked = partial(
+        query,
+        "threads_by_time",
+        tenant=context.tenant,
+        low=low,
+        high=high,
+        since=_LONG_AGO if since is None else to_microseconds(since),
+        until=_FAR_AHEAD if until is None else to_microseconds(until),
+        anyone=int(user is None and org is None and agent is None),
+        user_id=user or "",
+        org_id=org or "",
+        agent_id=agent or "",
+        limit=countable(limit),
+    )
+    rows = yield from transact("read", asked)
+    return [
+        ThreadSummary(
+            decode_namespace(labels), thread, count, to_datetime(first_at), to_datetime(last_at), title_of(body)
+        )
+        for labels, thread, count, first_at, last_at, body in rows
+    ]
+
+
+def turns_around(context: Context, turn: tuple[Namespace, str, int], before: int, behind: int) -> list[Sql]:
+    """The statements for a turn with its neighbours: those before it, the nearest first, then it and those behind.
+
+    Args:
+        context: The store's settings.
+        turn: Its namespace, thread and place.
+        before: How many before it.
+        behind: How many behind it.
+    """
+    namespace, thread_id, place = turn
+    here = {
+        "tenant": context.tenant,
+        "labels": encode_namespace(namespace),
+        "thread_id": thread_id,
+        "place": place,
+    }
+    return [
+        Sql("turns_up_to_place", {**here, "limit": before}),
+        Sql("turns_from_place", {**here, "limit": behind + 1}),
+    ]
+
+
+def known_messages(context: Context, scope: Namespace, thread_id: str) -> Operation[frozenset[str]]:
+    """The ids of the messages of a conversation that are recorded."""
+    labels, thread = encode_namespace(tuple(scope)), checked_thread(thread_id)
+    asked = partial(query, "messages_of_thread", tenant=context.tenant, labels=labels, thread_id=thread)
+    return frozenset(row[0] for row in (yield from transact("read", asked)))
+
+
+def recorded(row: Row) -> RecordedTurn:
+    """A turn from its row."""
+    (turn_id, labels, thread_id, message_id, place, role, speaker, user, org, agent, run_id, *rest) = row
+    at, recorded_at, tools, other_blocks, size, body = rest
+    return RecordedTurn(
+        namespace=decode_namespace(labels),
+        thread_id=thread_id,
+        position=turn_id & NUMBER_MASK,
+        place=place,
+        message_id=message_id,
+        role=role,
+        text=body.decode(),
+        speaker=speaker,
+        at=to_datetime(at),
+        recorded_at=to_datetime(recorded_at),
+        tools=tuple(orjson.loads(tools)) if tools else (),
+        other_blocks=other_blocks,
+        size=size,
+        user=user,
+        org=org,
+        agent=agent,
+        run_id=run_id,
+    )
+
+
+def title_of(body: bytes | None) -> str:
+    """The first words of a text, in one line."""
+    words = " ".join((body or b"")[: 4 * _TITLE_LENGTH + 3].decode("utf-8", "ignore").split())
+    return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
