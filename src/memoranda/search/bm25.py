@@ -61,9 +61,9 @@ def bm25(
     """
     factor = weights * idf_of(postings.frequency, corpus.living) * (k1 + 1)
     occurs = postings.occurs.astype(np.float64)
-    length = k1 * (1 - b + b / corpus.average * corpus.length[postings.passage])
+    length = k1 * (1 - b + b / corpus.average * corpus.columns.length[postings.passage])
     scores = factor[postings.term] * occurs / (occurs + length)
-    return np.bincount(postings.passage, weights=scores, minlength=len(corpus))
+    return np.bincount(postings.passage, weights=scores, minlength=len(corpus)).astype(np.float64, copy=False)
 
 
 def kept_ids(ids: list[int]) -> NDArray[np.uint64]:

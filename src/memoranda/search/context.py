@@ -77,10 +77,10 @@ def _lent(
     if weights.session and weights.best:
         total += weights.session * _best(own, sessions, weights.best)[group]
     if len(named) == 1 and weights.speaker:
-        spoke = corpus.speaker[sessions.order] == np.uint32(next(iter(named)))
+        spoke = corpus.columns.speaker[sessions.order] == np.uint32(next(iter(named)))
         total += np.where(spoke & (total > 0), weights.speaker, 0.0)
     if weights.question:
-        asks = (corpus.flags[sessions.order] & QUESTION) != 0
+        asks = (corpus.columns.flags[sessions.order] & QUESTION) != 0
         total = np.where(asks, np.maximum(total - weights.question, _KEPT * total), total)
     return total
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from memoranda.search.envelope import MAX_PASSAGES
 from memoranda.search.merging import join
 from memoranda.search.vectors import VectorBlock
-from memoranda.search.wordblocks import WordBlock
+from memoranda.search.wordblocks import Columns, WordBlock
 
 # Blocks below this many passages are joined in memory, so that a query looks its terms up in few places.
 _SMALL = 512
@@ -85,66 +85,31 @@ class Corpus:
         # Small blocks come last within the corpus; `before` below restores the order that decides ties.
         large = [pair for pair in blocks if len(pair[1]) >= _SMALL]
         small = [pair for pair in blocks if len(pair[1]) < _SMALL]
-        self._blocks = large + small
-        sizes = [len(block) for _, block in self._blocks]
-        self.part = np.repeat(np.array([index for index, _ in self._blocks], np.int64), sizes)
+        laid = large + small
+        self.part = np.repeat([index for index, _ in laid], [len(block) for _, block in laid]).astype(np.int64)
+        tables = [block.columns for _, block in laid] or [np.zeros((9, 0), np.uint32)]
+        self.columns = Columns(np.concatenate(tables, axis=1))
         self.segments = _segments([block for _, block in large], [block for _, block in small])
-        self.number = self._column("number", np.uint32)
         self.alive = self._alive()
         self.living = int(np.count_nonzero(self.alive))
 
     def __len__(self) -> int:
         return len(self.number)
 
-    @cached_property
-    def source(self) -> NDArray[np.uint32]:
-        """Each passage's source."""
-        return self._column("source", np.uint32)
-
-    @cached_property
-    def place(self) -> NDArray[np.uint32]:
-        """Each passage's place in its session."""
-        return self._column("place", np.uint32)
-
-    @cached_property
-    def digest(self) -> NDArray[np.uint32]:
-        """Each passage's digest."""
-        return self._column("digest", np.uint32)
-
-    @cached_property
-    def at(self) -> NDArray[np.int64]:
-        """Each passage's time in microseconds since 1970."""
-        return self._column("at", np.int64)
-
-    @cached_property
-    def session(self) -> NDArray[np.uint32]:
-        """Each passage's session."""
-        return self._column("session", np.uint32)
-
-    @cached_property
-    def speaker(self) -> NDArray[np.uint32]:
-        """Each passage's speaker."""
-        return self._column("speaker", np.uint32)
-
-    @cached_property
-    def flags(self) -> NDArray[np.uint8]:
-        """Each passage's flags."""
-        return self._column("flags", np.uint8)
-
-    @cached_property
-    def length(self) -> NDArray[np.uint16]:
-        """Each passage's length in tokens."""
-        return self._column("length", np.uint16)
+    @property
+    def number(self) -> NDArray[np.uint32]:
+        """Each passage's number."""
+        return self.columns.number
 
     @cached_property
     def speakers(self) -> frozenset[int]:
         """Everybody who speaks."""
-        return frozenset(np.unique(self.speaker[self.alive]).tolist()) - {0}
+        return frozenset(np.unique(self.columns.speaker[self.alive]).tolist()) - {0}
 
     @cached_property
     def average(self) -> float:
         """The average length of a living passage."""
-        return float(self.length[self.alive].sum(dtype=np.int64)) / max(1, self.living) or 1.0
+        return float(self.columns.length[self.alive].sum(dtype=np.int64)) / max(1, self.living) or 1.0
 
     @cached_property
     def before(self) -> NDArray[np.int64]:
@@ -177,11 +142,6 @@ class Corpus:
                 found.append((block, rows, order[at[rows]]))
         return found
 
-    def _column(self, name: str, dtype: type[np.generic]) -> NDArray[np.generic]:
-        if not self._blocks:
-            return np.zeros(0, dtype)
-        return np.concatenate([getattr(block, name) for _, block in self._blocks])
-
     def _alive(self) -> NDArray[np.bool_]:
         alive = np.ones(len(self.number), bool)
         for index, part in enumerate(self.parts):
@@ -193,8 +153,8 @@ class Corpus:
     def _sessions(self, kind: int) -> Sessions:
         kinds = np.array([part.scope & 1 for part in self.parts], np.int64)
         chosen = np.flatnonzero(self.alive & (kinds[self.part] == kind)) if len(self) else np.zeros(0, np.int64)
-        part, session = self.part[chosen], self.session[chosen]
-        order = np.lexsort((self.number[chosen], self.place[chosen], session, part))
+        part, session = self.part[chosen], self.columns.session[chosen]
+        order = np.lexsort((self.number[chosen], self.columns.place[chosen], session, part))
         part, session = part[order], session[order]
         new = np.ones(len(chosen), bool)
         new[1:] = (part[1:] != part[:-1]) | (session[1:] != session[:-1])

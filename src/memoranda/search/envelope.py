@@ -123,43 +123,46 @@ U32 = "I" if array("I").itemsize == 4 else "L"
 
 
 def little(values: array[int]) -> bytes:
+    """Return the bytes of an array, lowest byte first."""
     if sys.byteorder == "big":  # pragma: no cover - no such machine among those tested
         values.byteswap()
     return values.tobytes()
 
 
-def read_u32(data: bytes | memoryview, columns: int, count: int) -> NDArray[np.uint32]:
+def read_u32(
+    data: bytes | memoryview, columns: int, count: int, out: NDArray[np.uint32] | None = None
+) -> NDArray[np.uint32]:
     """Read columns of 32-bit integers (`u32_planes`) as the rows of an array."""
     import numpy as np
 
     flat = np.frombuffer(data, np.uint8, 4 * columns * count).reshape(4, columns * count)
-    return np.cumsum(np.ascontiguousarray(flat.T).view("<u4").reshape(columns, count), axis=1, dtype=np.uint32)
+    return flat.T.copy().view("<u4").reshape(columns, count).cumsum(axis=1, dtype=np.uint32, out=out)
 
 
-def write_u32(columns: Sequence[NDArray[np.integer]]) -> bytes:
-    """Write columns of 32-bit integers as `u32_planes` does; wider ones lose their upper bits."""
+def write_u32(columns: NDArray[np.uint32]) -> bytes:
+    """Write columns of 32-bit integers, the rows of an array, as `u32_planes` does."""
     import numpy as np
 
-    table = np.stack([column.astype(np.uint32) for column in columns])
-    return write_planes(np.diff(table, axis=1, prepend=np.uint32(0)).ravel(), "<u4").tobytes()
+    return write_planes(np.diff(columns, axis=1, prepend=np.uint32(0)).ravel(), "<u4").tobytes()
 
 
 def write_planes(values: NDArray[np.integer], dtype: str) -> NDArray[np.uint8]:
     """Return the byte planes of an array, lowest byte first, as the rows of an array."""
     import numpy as np
 
-    return np.ascontiguousarray(values.astype(dtype).view(np.uint8).reshape(len(values), -1).T)
+    return values.astype(dtype).view(np.uint8).reshape(len(values), np.dtype(dtype).itemsize).T.copy()
 
 
 def read_narrow(
     data: bytes | memoryview, width: int, count: int, offset: int
 ) -> NDArray[np.uint16] | NDArray[np.uint8]:
+    """Read integers of one byte, or of two in planes."""
     import numpy as np
 
     flat = np.frombuffer(data, np.uint8, width * count, offset)
     if width == 1:
         return flat
-    return np.ascontiguousarray(flat.reshape(2, count).T).view("<u2").ravel()
+    return flat.reshape(2, count).T.copy().view("<u2").ravel()
 
 
 def _decompress(data: bytes, size: int) -> bytes:

@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 from memoranda.search.corpus import Corpus
 from memoranda.search.vectors import rounded_query
 
-# Up to this many bytes, a corpus keeps its vectors as float32 between queries.
-_KEPT_BYTES = 256 << 20
-
 
 def meaning_of(corpus: Corpus, vector: Sequence[float] | NDArray[np.floating], *, floor: float) -> NDArray[np.float64]:
     """Return each passage's likeness to a query's vector: its cosine, where `floor` is nothing and 1 is all.
@@ -24,9 +21,8 @@ def meaning_of(corpus: Corpus, vector: Sequence[float] | NDArray[np.floating], *
     """
     meaning = np.zeros(len(corpus))
     query = rounded_query(vector)
-    keep = sum(4 * block.rounded.size for block, _, _ in corpus.vectors) <= _KEPT_BYTES
     for block, rows, passages in corpus.vectors:
-        cosines = block.cosines(query, keep=keep)
+        cosines = block.cosines(query)
         # A later block overwrites: its vector is the newer one.
         meaning[passages] = cosines[rows]
     return np.clip((meaning - floor) / (1 - floor), 0.0, 1.0)

@@ -70,12 +70,9 @@ def join(blocks: Sequence[WordBlock], order: NDArray[np.int64]) -> WordBlock:
     ids = keys >> np.uint64(TERM_SHIFT)
     first = np.flatnonzero(np.concatenate((np.ones(min(1, len(ids)), bool), ids[1:] != ids[:-1])))
     return WordBlock(
-        **{
-            name: np.concatenate([getattr(block, name) for block in blocks])[order]
-            for name in ("number", "source", "place", "digest", "at", "session", "speaker", "flags", "length")
-        },
-        terms=ids[first],
-        starts=np.append(first, len(ids)),
-        locals=(keys >> np.uint64(8)).astype(np.uint16),
-        occurs=keys.astype(np.uint8),
+        np.concatenate([block.columns for block in blocks], axis=1)[:, order],
+        ids[first],
+        np.append(first, len(ids)),
+        (keys >> np.uint64(8)).astype(np.uint16),
+        keys.astype(np.uint8),
     )

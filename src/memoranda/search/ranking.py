@@ -110,12 +110,12 @@ class Ranked:
         columns = (
             corpus.part[at],
             corpus.number[at],
-            corpus.source[at],
-            corpus.digest[at],
-            corpus.at[at],
-            corpus.session[at],
-            corpus.place[at],
-            corpus.flags[at],
+            corpus.columns.source[at],
+            corpus.columns.digest[at],
+            corpus.columns.at[at],
+            corpus.columns.session[at],
+            corpus.columns.place[at],
+            corpus.columns.flags[at],
             score,
             words,
             meaning,
@@ -185,15 +185,15 @@ def _allowed(
 ) -> NDArray[np.bool_]:
     allowed = corpus.alive
     if since is not None:
-        allowed = allowed & (corpus.at >= since)
+        allowed = allowed & (corpus.columns.at >= since)
     if until is not None:
-        allowed = allowed & (corpus.at < until)
+        allowed = allowed & (corpus.columns.at < until)
     if require or exclude:
-        allowed = allowed & ((corpus.flags & np.uint8(require | exclude)) == require)
+        allowed = allowed & ((corpus.columns.flags & np.uint8(require | exclude)) == require)
     if sessions is not None:
-        allowed = allowed & np.isin(corpus.session, np.fromiter(sessions, np.uint32, len(sessions)))
+        allowed = allowed & np.isin(corpus.columns.session, np.fromiter(sessions, np.uint32, len(sessions)))
     for index, chosen in enumerate(sources or ()):
         if chosen is not None:
-            held = np.isin(corpus.source, np.fromiter(chosen, np.uint32, len(chosen)))
+            held = np.isin(corpus.columns.source, np.fromiter(chosen, np.uint32, len(chosen)))
             allowed = allowed & (held | (corpus.part != index))
     return allowed

@@ -45,6 +45,8 @@ TERM_SHIFT = 24
 """Where the term begins in the integer that stands for a posting: above the passage and the occurrences."""
 
 _WORDS = b"W"
+# The rows of `WordBlock.columns` that are kept as differences; the last row, the digests, looks random.
+_STEPPED = 8
 _U32, _U16, _U8 = 0xFFFFFFFF, 0xFFFF, 0xFF
 _MICROSECONDS = 1_000_000
 
@@ -88,40 +90,43 @@ def pack_words(entries: Sequence[Entry]) -> bytes:
 
     Raises:
         ValueError: There is no passage, or there are too many.
+
+    Example:
+        >>> block = WordBlock.unpack(pack_words([Entry(7, 1, 0, 0, 0, 1, 0, 0, 2, {99: 2})]))
+        >>> len(block), block.number.tolist(), block.terms.tolist()
+        (1, [7], [99])
     """
     if not 0 < len(entries) <= MAX_PASSAGES:
         raise ValueError(f"A block holds 1 to {MAX_PASSAGES} passages, not {len(entries)}.")
     entries = sorted(entries, key=itemgetter(0))
     # A posting is one integer (term, local, occurrences), so that sorting them is sorting integers.
-    keys = [
-        (term & TERM_MASK) << TERM_SHIFT | local << 8 | (occurs if occurs < _U8 else _U8)
-        for local, entry in enumerate(entries)
-        for term, occurs in entry.terms.items()
-    ]
+    keys: list[int] = []
+    for local, entry in enumerate(entries):
+        at, terms = local << 8, entry.terms
+        if max(terms.values(), default=0) > _U8:
+            terms = {term: min(occurs, _U8) for term, occurs in terms.items()}
+        keys += [(term & TERM_MASK) << TERM_SHIFT | at | occurs for term, occurs in terms.items()]
     keys.sort()
-    frequencies = Counter([key >> TERM_SHIFT for key in keys])
     # Counter keeps the order of first sight, which is the terms' own.
-    terms = list(frequencies)
+    frequencies = Counter([key >> TERM_SHIFT for key in keys])
+    ids = list(frequencies)
     postings = planes(array("Q", keys))
-    narrow = len(entries) <= _U8
-    steps = planes(array("Q", [term - before for term, before in zip(terms, [0, *terms[:-1]], strict=True)]))
-    document_frequencies = planes(array("H", frequencies.values()))
-    columns = list(zip(*[entry[:9] for entry in entries], strict=True))
-    number, source, place, digest, at, session, speaker, flags, length = columns
-    clock = [_clock(moment) for moment in at]
+    steps = planes(array("Q", [term - before for term, before in zip(ids, [0, *ids], strict=False)]))
+    width = 1 if len(entries) <= _U8 else 2
+    number, source, place, digest, moments, session, speaker, flags, length, _ = zip(*entries, strict=True)
+    seconds, micros = zip(*[_clock(moment) for moment in moments], strict=True)
     meta = [(flag & _U8) << 16 | min(tokens, _U16) for flag, tokens in zip(flags, length, strict=True)]
     loose = b"".join(
         (
-            u32_planes((number, source, place, *zip(*clock, strict=True), session, speaker, meta)),
-            steps[3],
-            steps[4],
-            *document_frequencies[: 1 if narrow else 2],
-            *postings[1 : 2 if narrow else 3],
+            u32_planes((number, source, place, seconds, micros, session, speaker, meta)),
+            *steps[3:5],
+            *planes(array("H", frequencies.values()))[:width],
+            *postings[1 : 1 + width],
             postings[0],
         )
     )
     dense = b"".join((little(array(U32, digest)), *steps[:3]))
-    return seal(_WORDS, (len(entries), len(terms), len(keys)), dense, loose)
+    return seal(_WORDS, (len(entries), len(ids), len(keys)), dense, loose)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,35 +134,32 @@ class WordBlock:
     """A words block as arrays: attributes by local (position in the block), postings by term.
 
     Attributes:
-        number: Each passage's number, as the other attributes in the order of the locals.
-        at: Microseconds since 1970.
+        columns: The attributes as `Columns` reads them, a row each, the passages ascending by number.
         terms: The lower 40 bits of the terms' ids, ascending.
         starts: Where each term's postings begin, and one past the last of all.
         locals: Each posting's passage.
         occurs: How often the term occurs there.
     """
 
-    number: NDArray[np.uint32]
-    source: NDArray[np.uint32]
-    place: NDArray[np.uint32]
-    digest: NDArray[np.uint32]
-    at: NDArray[np.int64]
-    session: NDArray[np.uint32]
-    speaker: NDArray[np.uint32]
-    flags: NDArray[np.uint8]
-    length: NDArray[np.uint16]
+    columns: NDArray[np.uint32]
     terms: NDArray[np.uint64]
     starts: NDArray[np.int64]
     locals: NDArray[np.uint16] | NDArray[np.uint8]
     occurs: NDArray[np.uint8]
 
     def __len__(self) -> int:
-        return len(self.number)
+        return self.columns.shape[1]
+
+    @property
+    def number(self) -> NDArray[np.uint32]:
+        """The passages' numbers."""
+        return self.columns[0]
 
     @property
     def nbytes(self) -> int:
-        """How many bytes of memory the block takes, roughly."""
-        return 41 * len(self.number) + 16 * len(self.terms) + 3 * len(self.locals) + 2_000
+        """How many bytes of memory the block takes."""
+        arrays = (self.columns, self.terms, self.starts, self.locals, self.occurs)
+        return sum(array.nbytes for array in arrays) + 1_000
 
     @classmethod
     def unpack(cls, body: bytes) -> WordBlock:
@@ -172,69 +174,79 @@ class WordBlock:
         width = 1 if count <= _U8 else 2
         if not 0 < count <= MAX_PASSAGES or terms > postings:
             raise corrupt("has counts that cannot be")
-        at = (32 * count, 2 * terms, width * terms, width * postings)
-        dense, loose = sections(body, 4 * count + 3 * terms, sum(at) + postings)
-        columns = read_u32(loose, 8, count)
+        at_terms = 4 * _STEPPED * count
+        at_locals = at_terms + (2 + width) * terms
+        at_occurs = at_locals + width * postings
+        dense, loose = sections(body, 4 * count + 3 * terms, at_occurs + postings)
+        columns = np.empty((_STEPPED + 1, count), np.uint32)
+        read_u32(loose, _STEPPED, count, columns[:_STEPPED])
+        columns[_STEPPED] = np.frombuffer(dense, "<u4", count)
         ids = np.zeros((terms, 8), np.uint8)
-        ids[:, :3] = np.frombuffer(dense, np.uint8, 3 * terms, 4 * count).reshape(3, terms).T
-        ids[:, 3:5] = np.frombuffer(loose, np.uint8, 2 * terms, at[0]).reshape(2, terms).T
+        ids.T[:3] = np.frombuffer(dense, np.uint8, 3 * terms, 4 * count).reshape(3, terms)
+        ids.T[3:5] = np.frombuffer(loose, np.uint8, 2 * terms, at_terms).reshape(2, terms)
         starts = np.zeros(terms + 1, np.int64)
-        begin = at[0] + at[1]
-        np.cumsum(read_narrow(loose, width, terms, begin), out=starts[1:])
-        begin += at[2]
-        where = read_narrow(loose, width, postings, begin)
+        read_narrow(loose, width, terms, at_terms + 2 * terms).cumsum(out=starts[1:])
+        where = read_narrow(loose, width, postings, at_locals)
         if starts[-1] != postings or (postings and int(where.max()) >= count):
             raise corrupt("has postings that lead nowhere")
-        meta = columns[7]
         return cls(
-            number=columns[0],
-            source=columns[1],
-            place=columns[2],
-            digest=np.frombuffer(dense, "<u4", count),
-            at=_moments(columns[3], columns[4]),
-            session=columns[5],
-            speaker=columns[6],
-            flags=(meta >> 16).astype(np.uint8),
-            length=meta.astype(np.uint16),
-            terms=np.cumsum(ids.view("<u8").ravel(), dtype=np.uint64),
-            starts=starts,
-            locals=where,
-            occurs=np.frombuffer(loose, np.uint8, postings, begin + at[3]),
+            columns,
+            ids.view("<u8").ravel().cumsum(dtype=np.uint64),
+            starts,
+            where,
+            np.frombuffer(loose, np.uint8, postings, at_occurs),
         )
 
     def pack(self) -> bytes:
         """Return the block's body, byte for byte as `pack_words` would make it of the same passages."""
         import numpy as np
 
-        count, postings = len(self.number), len(self.locals)
+        count = len(self)
         width = 1 if count <= _U8 else 2
-        seconds = self.at // _MICROSECONDS
-        micros = (self.at - seconds * _MICROSECONDS) | (seconds >> 32 & 0xFFF) << 20
-        meta = self.flags.astype(np.uint32) << np.uint32(16) | self.length
-        columns = (self.number, self.source, self.place, seconds, micros, self.session, self.speaker, meta)
         steps = write_planes(np.diff(self.terms, prepend=np.uint64(0)), "<u8")
         loose = b"".join(
             (
-                write_u32(columns),
+                write_u32(self.columns[:_STEPPED]),
                 steps[3:5].tobytes(),
                 write_planes(np.diff(self.starts), "<u2")[:width].tobytes(),
                 write_planes(self.locals, "<u2")[:width].tobytes(),
                 self.occurs.tobytes(),
             )
         )
-        dense = self.digest.astype("<u4").tobytes() + steps[:3].tobytes()
-        return seal(_WORDS, (count, len(self.terms), postings), dense, loose)
+        dense = self.columns[_STEPPED].astype("<u4").tobytes() + steps[:3].tobytes()
+        return seal(_WORDS, (count, len(self.terms), len(self.locals)), dense, loose)
+
+
+class Columns:
+    """The attributes of passages, of one block or of several laid end to end.
+
+    Args:
+        table: `WordBlock.columns`, or several of them side by side.
+
+    Attributes:
+        number: The passages' numbers; the other attributes are in the same order.
+        source: The numbers of what holds them.
+        place: Their order in their sessions.
+        session: What their neighbours belong to.
+        speaker: Who spoke, 0 for nobody.
+        digest: Digest of the text and heading.
+        at: Microseconds since 1970.
+        flags: `QUESTION` and the like.
+        length: Tokens that count for BM25.
+    """
+
+    def __init__(self, table: NDArray[np.uint32]) -> None:
+        import numpy as np
+
+        self.number, self.source, self.place, seconds, micros, self.session, self.speaker, meta, self.digest = table
+        # The shift of a signed number brings the seconds' 12 upper bits back with their sign.
+        upper = (micros.view(np.int32) >> 20).astype(np.int64)
+        self.at: NDArray[np.int64] = (upper << 32 | seconds) * _MICROSECONDS + (micros & 0xFFFFF)
+        self.flags: NDArray[np.uint8] = (meta >> 16).astype(np.uint8)
+        self.length: NDArray[np.uint16] = meta.astype(np.uint16)
 
 
 def _clock(at: int) -> tuple[int, int]:
     # Whole seconds shrink well; the microseconds need 20 bits and leave 12 for the seconds' upper part.
     seconds, micros = divmod(at, _MICROSECONDS)
     return seconds & _U32, micros | (seconds >> 32 & 0xFFF) << 20
-
-
-def _moments(seconds: NDArray[np.uint32], micros: NDArray[np.uint32]) -> NDArray[np.int64]:
-    import numpy as np
-
-    # The shift of a signed number brings the 12 upper bits back with their sign.
-    upper = (micros.view(np.int32) >> 20).astype(np.int64)
-    return (upper << 32 | seconds) * _MICROSECONDS + (micros & 0xFFFFF)
