@@ -1,18 +1,55 @@
-"""What a query asks for."""
+"""What a query asks for: its terms with weights, and whom it may name."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+from memoranda.search.dates import dates_in, other_name
+from memoranda.search.scripts import CLASSES, HAN, folded, is_hiragana, lowered, normalised
+from memoranda.search.stems import stem_of
+from memoranda.search.stopwords import QUESTIONS, SMALL_CHARACTERS, drops
 from memoranda.search.tokens import speaker_id, term_id
+from memoranda.search.words import Kind, Word, words_in
 
-_WORD = re.compile(r"\w+")
+MAX_CHARACTERS = 2_000
+"""Of a longer query only so much is read."""
+
+MAX_TERMS = 64
+"""A query has no more terms than that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How much each kind of term counts in a query, beside 1 for a word."""
+
+    exact: float = 0.25
+    """The exact form beside a stem: unstemmed, with its accents, in its capitals."""
+    compound: float = 1.0
+    """The whole of an address, a path, a version."""
+    part: float = 0.5
+    """A piece of an identifier."""
+    other: float = 0.5
+    """Another spelling: of a date, an umlaut, a hyphenated word."""
+    single: float = 0.5
+    """A single Chinese character between others."""
+    small: float = 0.3
+    """A bigram of grammar and no meaning."""
+
+
+DEFAULT_WEIGHTS = Weights()
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTerm:
-    """One term of a query."""
+    """One term of a query.
+
+    Attributes:
+        id: Its number, as `terms_of` gives it.
+        weight: How much it counts, above 0.
+        text: The term in clear, for explanations. It begins with `=` where it is an exact form.
+    """
 
     id: int
     weight: float
@@ -21,7 +58,14 @@ class QueryTerm:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query as the ranking takes it."""
+    """A query as the ranking takes it.
+
+    Attributes:
+        terms: What to look for, each once, the order without meaning.
+        speakers: `speaker_id` of every word and of every two or three in a row: whom the query may name.
+        text: The query, cut to `MAX_CHARACTERS`; what an embedder gets.
+        notices: What was left out, for the caller.
+    """
 
     terms: tuple[QueryTerm, ...]
     speakers: frozenset[int]
@@ -29,11 +73,116 @@ class Query:
     notices: tuple[str, ...] = ()
 
 
-def analyse(query: str) -> Query:
-    """Turn a query into weighted terms."""
-    text = query[:2000]
-    words = list(dict.fromkeys(_WORD.findall(text.casefold())))[:64]
-    notices = ("The query was cut to its first 2,000 characters.",) if len(query) > 2000 else ()
+def analyse(query: str, weights: Weights = DEFAULT_WEIGHTS) -> Query:
+    """Turn a query into weighted terms.
+
+    Words that say little are dropped unless nothing else is left. A query that is too long is cut, and a notice
+    says so.
+
+    Args:
+        query: What a person or a model asks, in any script.
+        weights: How much each kind of term counts.
+
+    Returns:
+        The query for the ranking. It has no terms where the text has no words.
+
+    Example:
+        >>> [term.text for term in analyse("What is green tea?").terms]
+        ['green', 'tea']
+    """
+    notices: list[str] = []
+    text = query[:MAX_CHARACTERS]
+    if len(query) > MAX_CHARACTERS:
+        notices.append(f"The query was cut to its first {MAX_CHARACTERS:,} characters of {len(query):,}.")
+    # What no encoder could take is of no use to an embedder either.
+    text = text.encode("utf-8", "replace").decode()
+    words = [word for chunk in text.split() for word in words_in(chunk)]
+    terms: dict[str, float] = {}
+    for term, weight in _weighted(words, text, weights):
+        terms[term] = max(weight, terms.get(term, 0.0))
+    if len(terms) > MAX_TERMS:
+        notices.append(f"The query was cut to its first {MAX_TERMS} terms of {len(terms)}.")
     return Query(
-        tuple(QueryTerm(term_id(word), 1.0, word) for word in words), frozenset(map(speaker_id, words)), text, notices
+        terms=tuple(QueryTerm(term_id(term), weight, term) for term, weight in islice(terms.items(), MAX_TERMS)),
+        speakers=frozenset(map(speaker_id, islice(_names(words), 4 * MAX_TERMS))),
+        text=text,
+        notices=tuple(notices),
     )
+
+
+def _weighted(words: Sequence[Word], text: str, weights: Weights) -> Iterator[tuple[str, float]]:
+    kept = _kept(words)
+    for word in kept:
+        if word.kind == Kind.RUN:
+            yield from _run_terms(word, weights)
+            continue
+        factor = weights.part if word.kind == Kind.PART else 1.0
+        exact = weights.compound if word.kind == Kind.COMPOUND else weights.exact
+        yield from ((term, factor) for term in word.base)
+        yield from ((term, factor * exact) for term in word.extras)
+        yield from ((term, factor * weights.other) for term in word.others)
+        if word.kind == Kind.WORD and (name := other_name(word.surface.lower())):
+            yield stem_of(name), weights.other
+    for day in dates_in(normalised(text)):
+        yield f"{day.year}{day.month:02}{day.day:02}", weights.compound
+        for part in (str(day.day), stem_of(f"{day:%B}".lower()), str(day.year)):
+            yield part, weights.other
+
+
+def _kept(words: Sequence[Word]) -> list[Word]:
+    plain = [word for word in words if word.kind == Kind.WORD]
+    small = {
+        id(word) for word, drop in zip(plain, drops([lowered(word.surface) for word in plain]), strict=True) if drop
+    }
+    # In a query that is not all capitals, US and IT are no small words.
+    shouted = all(word.surface.isupper() for word in plain)
+    kept = [
+        word
+        for word in words
+        if id(word) not in small or (not shouted and len(word.surface) > 1 and word.surface.isupper())
+    ]
+    return kept if any(word.base or word.extras for word in kept) else list(words)
+
+
+def _run_terms(word: Word, weights: Weights) -> Iterator[tuple[str, float]]:
+    """Bigrams by what they say, and a Chinese character alone between characters of grammar."""
+    run = word.surface
+    if len(run) == 1:
+        yield from ((term, 1.0) for term in word.extras)
+        return
+    small = _small_places(run)
+    says_something = not all(small)
+    for place, bigram in enumerate(word.base):
+        light = small[place] + small[place + 1]
+        yield bigram, (weights.small if light == 2 else weights.other if light else 1.0) if says_something else 1.0
+    for place, character in enumerate(run):
+        alone = (place == 0 or small[place - 1]) and (place + 1 == len(run) or small[place + 1])
+        if alone and not small[place] and CLASSES[ord(character)] == HAN:
+            yield f"={character}", weights.single
+    if len(word.extras) > len(run):  # a Korean word as a whole
+        yield word.extras[-1], weights.exact
+
+
+def _small_places(run: str) -> list[bool]:
+    """For each character, whether it belongs to grammar or to the question."""
+    japanese = any(map(is_hiragana, run))
+    small = [character in SMALL_CHARACTERS or (japanese and is_hiragana(character)) for character in run]
+    for question in QUESTIONS:
+        at = run.find(question)
+        while at >= 0:
+            small[at : at + len(question)] = [True] * len(question)
+            at = run.find(question, at + len(question))
+    return small
+
+
+def _names(words: Sequence[Word]) -> Iterator[str]:
+    """Whom the query may name: words, and two or three in a row; stretches of a run without spaces."""
+    plain = [folded(word.surface) for word in words if word.kind == Kind.WORD]
+    yield from plain
+    for size in (2, 3):
+        yield from (" ".join(plain[start : start + size]) for start in range(len(plain) - size + 1))
+    for word in words:
+        if word.kind == Kind.RUN:
+            yield word.surface
+            for size in (2, 3, 4):
+                yield from (word.surface[start : start + size] for start in range(len(word.surface) - size + 1))

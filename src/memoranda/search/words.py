@@ -1,238 +1,197 @@
-"""Words blocks: passages with their attributes and the inverted index of their terms.
+"""The words of a stretch of text without spaces, each with its terms.
 
-A block is made without numpy when a write packs the few passages of one file or turn (`pack_words`), and with numpy
-when blocks are merged (`WordBlock.pack`); both give the same bytes for the same passages. Terms are kept as the upper
-40 bits of their 64-bit ids: in a scope of a million different terms, one query term in a million meets a stranger.
+A term is a string. One that begins with `=` is an *extra*: an exact form beside a base term (the word before
+stemming, the accents, the whole of `a.b.c`, a single Chinese character). Extras make an exact match count for more,
+and do not count for the length of a passage.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from collections.abc import Iterator
+from enum import IntEnum
+from itertools import pairwise
+from typing import NamedTuple
 
-from memoranda.search.envelope import (
-    MAX_PASSAGES,
-    U32,
-    corrupt,
-    head_of,
-    little,
-    planes,
-    read_narrow,
-    read_u32,
-    seal,
-    sections,
-    u32_planes,
-    write_planes,
-    write_u32,
+from memoranda.search.scripts import (
+    CLASSES,
+    TERM_CHARACTERS,
+    VISIBLE,
+    folded,
+    lowered,
+    normalised,
 )
+from memoranda.search.stems import stem_of
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-QUESTION = 1
-"""Flag: the passage ends in a question mark."""
-JSON = 2
-"""Flag: the passage belongs to an item that is no file."""
-
-TERM_SHIFT = 24
-"""A block keeps a term's id without its lowest bits: `id >> TERM_SHIFT`."""
-
-_WORDS = b"W"
-_U32, _U16, _U8 = 0xFFFFFFFF, 0xFFFF, 0xFF
-_MICROSECONDS = 1_000_000
+EXTRA = "="
 
 
-class Entry(NamedTuple):
-    """One passage as the index knows it.
+class Kind(IntEnum):
+    """What a word is, for its weight in a query."""
 
-    Attributes:
-        number: The passage's number, counted per namespace; 32 bits, as all but `at`, `flags` and `length`.
-        source: Number of the item, or position of the turn, that holds the passage.
-        place: Order of the passage in its session.
-        digest: Digest of the passage's text and heading.
-        at: When it was written or said, in microseconds since 1970.
-        session: What the passage's neighbours belong to: the item's number, or a hash of the thread's id.
-        speaker: Who said it (`speaker_id`), 0 for nobody.
-        flags: `QUESTION`, `JSON`, and bits that a caller may define; 8 bits.
-        length: How many tokens count for BM25; kept up to 65,535.
-        terms: The passage's terms with how often they occur; kept up to 255 times.
+    WORD = 0
+    PART = 1
+    """A piece of an identifier that is a word already: `http` of `HTTPServer2`."""
+    COMPOUND = 2
+    """Words held together by signs: an address, a path, a version, `C++`."""
+    RUN = 3
+    """Characters of a script without spaces, as bigrams."""
+    SYMBOL = 4
+
+
+class Word(NamedTuple):
+    """A word and its terms."""
+
+    kind: Kind
+    surface: str
+    """As written, normalised."""
+    base: tuple[str, ...]
+    extras: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """Other spellings, as base terms: `mueller` for `müller`, `wifi` for `wi-fi`."""
+
+
+_ONE = r"[wd]++(?:[zZ]++[wd]++)*+"
+_SEQUENCE = re.compile(
+    rf"""
+    (?P<words> [#@.$]? {_ONE} (?: (?: (?<=d),(?=ddd(?!d)) | [-._'@/:+\#&=~%?\\]{{1,3}} ) {_ONE} )*+ (?: \+\+ | \# )? )
+    | (?P<run> [hkr] (?: [zZ]*+ [hkr] )*+ )
+    | (?P<flag> f f? )
+    | (?P<symbol> e [zs]*+ (?: Z e [zs]*+ )*+ )
+    | (?P<tone> s )
+    """,
+    re.VERBOSE,
+)
+_ASCII_WORD = re.compile(r"[a-z]+|[A-Z][a-z]*")
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_SCHEME = re.compile(r"^(?:[a-z][a-z0-9+]{1,15}://)?(?:www\.)?")
+_SECTIONS = re.compile(r"[@/:+#&=~%?,\\]+")
+_HYPHENS = re.compile(r"[-_']+")
+_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^A-Za-z\d]+")
+_LETTERS_DIGITS = re.compile(r"([^\W\d]{2,})(\d+)|(\d+)([^\W\d]{1,3})")
+_WHOLE = 120
+_PARTS = 24
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+
+
+def words_in(chunk: str) -> Iterator[Word]:
+    """The words of a text without spaces, in order.
+
+    Linear in its length, whatever it holds.
+
+    Example:
+        >>> [word.base for word in words_in("Running,shoes")]
+        [('run',), ('shoe',)]
+        >>> [word.base + word.extras for word in words_in("C#")]
+        [('c',), ('=c#',)]
     """
-
-    number: int
-    source: int
-    place: int
-    digest: int
-    at: int
-    session: int
-    speaker: int
-    flags: int
-    length: int
-    terms: dict[int, int]
-
-
-def pack_words(entries: Sequence[Entry]) -> bytes:
-    """Pack passages with their terms into a words block, without numpy.
-
-    Args:
-        entries: At least one and at most `MAX_PASSAGES` passages, in any order.
-
-    Returns:
-        The block's body.
-
-    Raises:
-        ValueError: There is no passage, or there are too many.
-    """
-    if not 0 < len(entries) <= MAX_PASSAGES:
-        raise ValueError(f"A block holds 1 to {MAX_PASSAGES} passages, not {len(entries)}.")
-    entries = sorted(entries, key=itemgetter(0))
-    # A posting is one integer (term, local, occurrences), so that sorting them is sorting integers.
-    keys = [
-        (term >> TERM_SHIFT) << TERM_SHIFT | local << 8 | (occurs if occurs < _U8 else _U8)
-        for local, entry in enumerate(entries)
-        for term, occurs in entry.terms.items()
-    ]
-    keys.sort()
-    frequencies = Counter([key >> TERM_SHIFT for key in keys])
-    # Counter keeps the order of first sight, which is the terms' own.
-    terms = list(frequencies)
-    postings = planes(array("Q", keys))
-    narrow = len(entries) <= _U8
-    steps = planes(array("Q", [term - before for term, before in zip(terms, [0, *terms[:-1]], strict=True)]))
-    document_frequencies = planes(array("H", frequencies.values()))
-    columns = list(zip(*[entry[:9] for entry in entries], strict=True))
-    number, source, place, digest, at, session, speaker, flags, length = columns
-    clock = [_clock(moment) for moment in at]
-    meta = [(flag & _U8) << 16 | min(tokens, _U16) for flag, tokens in zip(flags, length, strict=True)]
-    loose = b"".join(
-        (
-            u32_planes((number, source, place, *zip(*clock, strict=True), session, speaker, meta)),
-            steps[3],
-            steps[4],
-            *document_frequencies[: 1 if narrow else 2],
-            *postings[1 : 2 if narrow else 3],
-            postings[0],
-        )
-    )
-    dense = b"".join((little(array(U32, digest)), *steps[:3]))
-    return seal(_WORDS, (len(entries), len(terms), len(keys)), dense, loose)
+    if _ASCII_WORD.fullmatch(chunk) and len(chunk) <= TERM_CHARACTERS:
+        yield _word(chunk)
+        return
+    text = normalised(chunk)
+    for found in _SEQUENCE.finditer(text.translate(CLASSES)):
+        piece = text[found.start() : found.end()]
+        kind = found.lastgroup
+        if kind == "words":
+            yield from _sequence(piece)
+        elif kind == "run":
+            yield _run(piece.translate(VISIBLE))
+        elif kind == "symbol":
+            yield _symbol(piece)
+        else:
+            yield Word(Kind.SYMBOL, piece, (piece,))
 
 
-@dataclass(frozen=True, slots=True)
-class WordBlock:
-    """A words block as arrays: attributes by local (position in the block), postings by term.
-
-    Attributes:
-        number: Each passage's number, as the other attributes in the order of the locals.
-        at: Microseconds since 1970.
-        terms: The upper 40 bits of the terms' ids, ascending.
-        starts: Where each term's postings begin, and one past the last of all.
-        locals: Each posting's passage.
-        occurs: How often the term occurs there.
-    """
-
-    number: NDArray[np.uint32]
-    source: NDArray[np.uint32]
-    place: NDArray[np.uint32]
-    digest: NDArray[np.uint32]
-    at: NDArray[np.int64]
-    session: NDArray[np.uint32]
-    speaker: NDArray[np.uint32]
-    flags: NDArray[np.uint8]
-    length: NDArray[np.uint16]
-    terms: NDArray[np.uint64]
-    starts: NDArray[np.int64]
-    locals: NDArray[np.uint16] | NDArray[np.uint8]
-    occurs: NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return len(self.number)
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes of memory the block takes, roughly."""
-        return 41 * len(self.number) + 16 * len(self.terms) + 3 * len(self.locals) + 2_000
-
-    @classmethod
-    def unpack(cls, body: bytes) -> WordBlock:
-        """Read a block that `pack_words` or `merge_words` made.
-
-        Raises:
-            StoreCorruptError: The body is damaged.
-        """
-        import numpy as np
-
-        count, terms, postings = head_of(_WORDS, body)
-        width = 1 if count <= _U8 else 2
-        if not 0 < count <= MAX_PASSAGES or terms > postings:
-            raise corrupt("has counts that cannot be")
-        at = (32 * count, 2 * terms, width * terms, width * postings)
-        dense, loose = sections(body, 4 * count + 3 * terms, sum(at) + postings)
-        columns = read_u32(loose, 8, count)
-        ids = np.zeros((terms, 8), np.uint8)
-        ids[:, :3] = np.frombuffer(dense, np.uint8, 3 * terms, 4 * count).reshape(3, terms).T
-        ids[:, 3:5] = np.frombuffer(loose, np.uint8, 2 * terms, at[0]).reshape(2, terms).T
-        starts = np.zeros(terms + 1, np.int64)
-        begin = at[0] + at[1]
-        np.cumsum(read_narrow(loose, width, terms, begin), out=starts[1:])
-        begin += at[2]
-        where = read_narrow(loose, width, postings, begin)
-        if starts[-1] != postings or (postings and int(where.max()) >= count):
-            raise corrupt("has postings that lead nowhere")
-        meta = columns[7]
-        return cls(
-            number=columns[0],
-            source=columns[1],
-            place=columns[2],
-            digest=np.frombuffer(dense, "<u4", count),
-            at=_moments(columns[3], columns[4]),
-            session=columns[5],
-            speaker=columns[6],
-            flags=(meta >> 16).astype(np.uint8),
-            length=meta.astype(np.uint16),
-            terms=np.cumsum(ids.view("<u8").ravel(), dtype=np.uint64),
-            starts=starts,
-            locals=where,
-            occurs=np.frombuffer(loose, np.uint8, postings, begin + at[3]),
-        )
-
-    def pack(self) -> bytes:
-        """Return the block's body, byte for byte as `pack_words` would make it of the same passages."""
-        import numpy as np
-
-        count, postings = len(self.number), len(self.locals)
-        width = 1 if count <= _U8 else 2
-        seconds = self.at // _MICROSECONDS
-        micros = (self.at - seconds * _MICROSECONDS) | (seconds >> 32 & 0xFFF) << 20
-        meta = self.flags.astype(np.uint32) << np.uint32(16) | self.length
-        columns = (self.number, self.source, self.place, seconds, micros, self.session, self.speaker, meta)
-        steps = write_planes(np.diff(self.terms, prepend=np.uint64(0)), "<u8")
-        loose = b"".join(
-            (
-                write_u32(columns),
-                steps[3:5].tobytes(),
-                write_planes(np.diff(self.starts), "<u2")[:width].tobytes(),
-                write_planes(self.locals, "<u2")[:width].tobytes(),
-                self.occurs.tobytes(),
-            )
-        )
-        dense = self.digest.astype("<u4").tobytes() + steps[:3].tobytes()
-        return seal(_WORDS, (count, len(self.terms), postings), dense, loose)
+def _word(text: str, kind: Kind = Kind.WORD) -> Word:
+    lower = lowered(text)
+    if lower.isdigit():
+        plain = lower[1:] if len(lower) == 2 and lower[0] == "0" else lower  # 05 is 5, in dates above all
+        return Word(kind, text, (plain,))
+    stem = stem_of(lower)
+    if not stem:  # nothing but marks
+        return Word(kind, text, ())
+    extras = (EXTRA + lower,) if lower != stem else ()
+    if len(text) > 1 and text.isupper() and text.isascii():  # an abbreviation: US is not us
+        extras = (*extras, EXTRA + text)
+    others = ()
+    if not lower.isascii() and (spelt := lower.translate(_UMLAUTS)) != lower:
+        others = (stem_of(spelt),)
+    return Word(kind, text, (stem,), extras, others)
 
 
-def _clock(at: int) -> tuple[int, int]:
-    # Whole seconds shrink well; the microseconds need 20 bits and leave 12 for the seconds' upper part.
-    seconds, micros = divmod(at, _MICROSECONDS)
-    return seconds & _U32, micros | (seconds >> 32 & 0xFFF) << 20
+def _sequence(piece: str) -> Iterator[Word]:
+    """Words and the signs between them, the whole with a sign before and after."""
+    mark = piece[0] if piece[0] in "#@.$" else ""
+    tail = "++" if piece.endswith("++") else "#" if piece.endswith("#") else ""
+    body = piece[len(mark) : len(piece) - len(tail)]
+    if "," in body:
+        body = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), body)
+    sections = _SECTIONS.split(body) if not body.isalnum() else [body]
+    for section in sections:
+        yield from _section(section)
+    if len(body) > _WHOLE:
+        return
+    if tail:
+        last = re.split(r"\W", body)[-1]
+        yield Word(Kind.COMPOUND, piece, (), (EXTRA + folded(last) + tail,))
+    if mark and len(sections) == 1:
+        yield Word(Kind.COMPOUND, piece, (), (EXTRA + mark + folded(body),))
+    if len(sections) > 1:
+        whole = _SCHEME.sub("", folded(body))
+        yield Word(Kind.COMPOUND, piece, (), (EXTRA + whole,))
 
 
-def _moments(seconds: NDArray[np.uint32], micros: NDArray[np.uint32]) -> NDArray[np.int64]:
-    import numpy as np
+def _section(text: str) -> Iterator[Word]:
+    """Words between dots, hyphens and underscores."""
+    dotted = text.split(".") if "." in text else [text]
+    for part in dotted:
+        pieces = [piece for piece in _HYPHENS.split(part) if piece] if not part.isalnum() else [part]
+        if len(pieces) > 1 and pieces[-1].lower() == "s" and part[-2] == "'":
+            pieces.pop()  # Anna's
+        for piece in pieces:
+            yield from _piece(piece)
+        if 1 < len(pieces) <= _PARTS and len(part) <= TERM_CHARACTERS:
+            yield Word(Kind.COMPOUND, part, (), (), (stem_of(lowered("".join(pieces))),))
+    if len(dotted) > 1 and len(text) <= _WHOLE:
+        whole = folded(text).removeprefix("www.")
+        yield Word(Kind.COMPOUND, text, (), (EXTRA + whole,))
 
-    # The shift of a signed number brings the 12 upper bits back with their sign.
-    upper = (micros.view(np.int32) >> 20).astype(np.int64)
-    return (upper << 32 | seconds) * _MICROSECONDS + (micros & 0xFFFFF)
+
+def _piece(text: str) -> Iterator[Word]:
+    """A word, and the words that an identifier such as `HTTPServer2` or `10km` is made of."""
+    if len(text) > TERM_CHARACTERS:
+        for start in range(0, len(text), TERM_CHARACTERS):
+            yield _word(text[start : start + TERM_CHARACTERS])
+        return
+    if "\u200c" in text:  # Persian joins stem and ending so; readers search for either
+        shown = [part for part in text.split("\u200c") if part]
+        if len(shown) > 1:
+            yield from (_word(part, Kind.PART) for part in shown)
+    yield _word(text)
+    if text.isalpha() and (text[1:].islower() or text.isupper() or text.islower()):
+        return
+    pieces: list[str] = _CAMEL.findall(text) if text.isascii() and text.isalnum() else []
+    letters = [piece for piece in pieces if piece.isalpha()]
+    if len(letters) > 1 and min(map(len, letters)) > 1:
+        yield from (_word(piece.lower(), Kind.PART) for piece in pieces)
+    elif split := _LETTERS_DIGITS.fullmatch(text):
+        yield from (_word(piece, Kind.PART) for piece in split.groups() if piece)
+
+
+def _run(text: str) -> Word:
+    """Bigrams, and single Chinese and Korean characters as extras; a Korean word as a whole."""
+    if len(text) == 1:
+        return Word(Kind.RUN, text, (), (EXTRA + text,))
+    classes = text.translate(CLASSES)
+    extras = [EXTRA + character for character, kind in zip(text, classes, strict=True) if kind in "hk"]
+    if 2 < len(text) <= 12 and classes == "k" * len(text):
+        extras.append(EXTRA + text)
+    return Word(Kind.RUN, text, tuple(map("".join, pairwise(text))), tuple(extras))
+
+
+def _symbol(text: str) -> Word:
+    """A sign or an emoji without its skin tone, and exactly as it is where it has more to it."""
+    classes = text.translate(CLASSES)
+    shown = text.translate(VISIBLE)
+    base = tuple(character for character, kind in zip(text, classes, strict=True) if kind == "e")
+    return Word(Kind.SYMBOL, text, base, (EXTRA + shown,) if len(shown) > 1 else ())
