@@ -22,19 +22,23 @@ class Target:
     Args:
         what: In words.
         value: What was measured.
-        limit: What it must not exceed.
+        limit: What it must not exceed, or must reach.
         unit: Of both.
+        at_least: The limit is to be reached.
     """
 
     what: str
     value: float
     limit: float
     unit: str
+    at_least: bool = False
 
     @property
     def met(self) -> bool:
         """Whether the promise is kept; a figure that is missing keeps none."""
-        return not math.isnan(self.value) and self.value <= self.limit
+        if math.isnan(self.value):
+            return False
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
 
 
 @dataclass(slots=True)
@@ -48,9 +52,9 @@ class Report:
     targets: list[Target] = field(default_factory=list[Target])
     notes: list[str] = field(default_factory=list[str])
 
-    def promise(self, what: str, value: float, limit: float, unit: str) -> None:
+    def promise(self, what: str, value: float, limit: float, unit: str, *, at_least: bool = False) -> None:
         """Hold a figure against its target."""
-        self.targets.append(Target(what, value, limit, unit))
+        self.targets.append(Target(what, value, limit, unit, at_least))
 
     def show_machine(self, console: Console) -> None:
         """Print what this runs on."""
@@ -70,8 +74,9 @@ class Report:
         table.add_column("target", justify="right")
         table.add_column("")
         for target in self.targets:
+            sign = "≥" if target.at_least else "≤"
             mark = "[green]met[/green]" if target.met else "[bold red]missed[/bold red]"
-            table.add_row(target.what, f"{_short(target.value)} {target.unit}", f"≤ {_short(target.limit)}", mark)
+            table.add_row(target.what, f"{_short(target.value)} {target.unit}", f"{sign} {_short(target.limit)}", mark)
         console.print(table)
         missed = sum(not target.met for target in self.targets)
         console.print(f"{len(self.targets) - missed} of {len(self.targets)} targets met")

@@ -1,0 +1,63 @@
+"""The figures for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+
+from benchmarks.recall.asking import Run
+from benchmarks.recall.datasets import Dataset
+from benchmarks.recall.measures import MEASURES, interval
+from benchmarks.recall.targets import BASE
+
+Figures = Mapping[str, Mapping[str, Any]]
+Differences = Mapping[str, Mapping[str, tuple[float, float]]]
+
+
+def figures_table(dataset: Dataset, figures: Figures, differences: Differences) -> Table:
+    """Contenders by measures, the best of each measure marked."""
+    aside = f"; {', '.join(sorted(dataset.aside))} aside" if dataset.aside else ""
+    made = Table(title=f"{dataset.name}: {dataset.size}{aside}", title_justify="left")
+    made.add_column("")
+    for name in (*MEASURES, "p50 ms", "p95 ms", f"recall@10 over {BASE}"):
+        made.add_column(name, justify="right")
+    best = {name: max(values[name] for values in figures.values()) for name in MEASURES}
+    for who, values in figures.items():
+        cells = [
+            f"[bold]{values[name]:.3f}[/bold]" if values[name] == best[name] else f"{values[name]:.3f}"
+            for name in MEASURES
+        ]
+        over = differences.get(who, {}).get("recall@10")
+        cells += [
+            f"{values['p50_ms']:.2f}",
+            f"{values['p95_ms']:.2f}",
+            f"{over[0]:+.3f} … {over[1]:+.3f}" if over else "",
+        ]
+        made.add_row(who, *cells)
+    return made
+
+
+def categories_table(dataset: Dataset, figures: Figures) -> Table:
+    """Recall@10 by category."""
+    made = Table(title=f"{dataset.name}: recall@10 by category", title_justify="left")
+    made.add_column("")
+    names = list(next(iter(figures.values()))["categories"]) if figures else []
+    for name in names:
+        made.add_column(name.replace("_", " "), justify="right")
+    for who, values in figures.items():
+        made.add_row(who, *(f"{values['categories'][name]:.3f}" for name in names))
+    return made
+
+
+def differences(runs: Mapping[str, Run], dataset: Dataset) -> Differences:
+    """How far each contender is from FTS5 with Porter's stems: 95 % intervals of the differences."""
+    if BASE not in runs:
+        return {}
+    base = runs[BASE].main(dataset)
+    return {
+        name: {measure: interval(run.main(dataset), base, measure) for measure in ("recall@10", "ndcg@10")}
+        for name, run in runs.items()
+        if name != BASE
+    }
