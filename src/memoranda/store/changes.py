@@ -104,6 +104,8 @@ class Write:
             happened since, or refused. None overwrites; the old value stays in the history.
         ttl: Minutes until the item expires; None: never.
         merge: Whether an older base may be merged; False refuses it, for a value that must land as it is.
+        index: Which fields to index for search, as LangGraph writes them (`"content"`, `"a.b"`, `"$"`); False: none;
+            None: those that the store indexes; True: as the item was indexed before, or as with None.
     """
 
     namespace: Namespace
@@ -112,6 +114,7 @@ class Write:
     base: int | None = None
     ttl: float | None = None
     merge: bool = True
+    index: Sequence[str] | bool | None = True
 
 
 @dataclass(frozen=True, slots=True)

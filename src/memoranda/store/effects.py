@@ -2,7 +2,8 @@
 
 Two levels, so that a transaction can be repeated as a whole:
 
-- An *operation* yields `Transact` (run this body in one transaction), as often as it needs to, and returns its result.
+- An *operation* yields `Transact` (run this body in one transaction), as often as it needs to, and `Call` (run this
+  function, which may take long, outside of any transaction), and returns its result.
 - A transaction's *body* yields `Batch`es of statements and receives the rows of each. Statements of one batch do
   not depend on each other's rows, so PostgreSQL answers them in one round trip.
 
@@ -55,13 +56,28 @@ class Transact:
     body: Callable[[], Body[Any]]
 
 
-Operation: TypeAlias = Generator[Transact, Any, T]
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Run a function that computes or waits; never inside a transaction, and never on an event loop."""
+
+    function: Callable[[], Any]
+
+
+Effect: TypeAlias = Transact | Call
+
+Operation: TypeAlias = Generator[Effect, Any, T]
 
 
 def query(name: str, **params: Any) -> Body[Rows]:
     """Body helper: run one statement and return its rows."""
     (rows,) = yield Batch([Sql(name, params)])
     return rows
+
+
+def call(function: Callable[[], T]) -> Operation[T]:
+    """Operation helper: run a function outside of any transaction and return what it returns."""
+    result: T = yield Call(function)
+    return result
 
 
 def transact(mode: Mode, body: Callable[[], Body[T]]) -> Operation[T]:

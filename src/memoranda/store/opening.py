@@ -7,18 +7,21 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 from urllib.parse import unquote
 from uuid import uuid4
 
 from langgraph.store.base import IndexConfig, TTLConfig
 
-from memoranda.errors import InvalidValueError, SchemaError, SearchUnavailableError, StoreUrlError
+from memoranda.errors import InvalidValueError, SchemaError, StoreUrlError
 from memoranda.store.engines.base import Engine, SchemaState
 from memoranda.store.migrations import migrations, pending
 from memoranda.store.operations.context import Context, checked_tenant, checked_ttl
 from memoranda.store.store import MemoryStore
 from memoranda.store.urls import redacted
+
+IndexSettings: TypeAlias = IndexConfig | str | Literal[False] | None
+"""What `open_store` takes as `index`."""
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://", re.ASCII)
 _FILE = re.compile(r"^(sqlite3?|file):", re.ASCII)
@@ -31,7 +34,7 @@ _KNOWN = "sqlite:///memory.db, memory:// or postgresql://user@host/database"
 def open_store(
     url: str,
     *,
-    index: IndexConfig | None = None,
+    index: IndexSettings = None,
     ttl: TTLConfig | None = None,
     tenant: str = "",
     timeout: float = 30.0,
@@ -42,7 +45,8 @@ def open_store(
     Args:
         url: `sqlite:///relative.db`, `sqlite:////absolute.db`, `memory://`, or `postgresql://user@host/database`
             (any libpq URL). A leading `~` stands for the home folder.
-        index: Settings of the search index. Not available yet: anything but None is refused.
+        index: How memory is found. None: by words, with no model; False: not at all; "local" or a mapping
+            `{"embed": …, "dims": …, "fields": […]}`: by words and by meaning.
         ttl: `default_ttl` in minutes, `refresh_on_read`, `sweep_interval_minutes`, as in LangGraph.
         tenant: A hard wall inside one database: a store sees its own tenant only.
         timeout: Seconds to wait for the database, for another writer too.
@@ -65,11 +69,7 @@ def open_store(
         ...     store.get(("ann",), "profile").value
         {'name': 'Ann'}
     """
-    if index is not None:
-        raise SearchUnavailableError(
-            "This version has no search index.", "Leave `index` out; text is found with grep()."
-        )
-    context = _context(tenant, ttl)
+    context = _context(tenant, ttl, index)
     engine = open_engine(url, timeout=timeout)
     try:
         state = engine.setup() if migrate else _require_current(engine)
@@ -82,7 +82,7 @@ def open_store(
 async def aopen_store(
     url: str,
     *,
-    index: IndexConfig | None = None,
+    index: IndexSettings = None,
     ttl: TTLConfig | None = None,
     tenant: str = "",
     timeout: float = 30.0,  # noqa: ASYNC109 - the database's patience, not this call's
@@ -104,7 +104,7 @@ async def aopen_store(
     )
 
 
-def _context(tenant: str, ttl: TTLConfig | None) -> Context:
+def _context(tenant: str, ttl: TTLConfig | None, index: IndexSettings) -> Context:
     config: Mapping[str, Any] = {} if ttl is None else ttl
     if not isinstance(config, Mapping) or (unknown := config.keys() - _TTL_SETTINGS):  # pyright: ignore[reportUnnecessaryIsInstance]
         what = f"{ttl!r} is no mapping" if not isinstance(config, Mapping) else f"{sorted(unknown)} is not known"  # pyright: ignore
@@ -113,6 +113,7 @@ def _context(tenant: str, ttl: TTLConfig | None) -> Context:
         tenant=checked_tenant(tenant),
         default_ttl=checked_ttl(config.get("default_ttl")),
         refresh_on_read=config.get("refresh_on_read", True),
+        indexing=index is not False,
     )
 
 

@@ -43,8 +43,11 @@ def change_to_json(change: Change) -> dict[str, Any]:
     """A change as a JSON value; `bytes` become base64."""
     place: dict[str, Any] = {"namespace": list(change.namespace), "key": change.key}
     match change:
-        case Write(_, _, value, base, ttl, merge):
-            return {"type": "write", **place, **_value_to_json(value), "base": base, "ttl": ttl, "merge": merge}
+        case Write(_, _, value, base, ttl, merge, index):
+            settings: dict[str, Any] = {"base": base, "ttl": ttl, "merge": merge}
+            if index is not True:
+                settings["index"] = index if isinstance(index, bool) or index is None else list(index)
+            return {"type": "write", **place, **_value_to_json(value), **settings}
         case Edit(_, _, old, new, replace_all, base):
             return {"type": "edit", **place, "old": old, "new": new, "replace_all": replace_all, "base": base}
         case Append(_, _, text, base):
@@ -63,7 +66,8 @@ def _from_json(recorded: dict[str, Any]) -> Change:
     match recorded["type"]:
         case "write":
             value = _value_from_json(recorded)
-            return Write(namespace, key, value, recorded["base"], recorded["ttl"], recorded["merge"])
+            settings = recorded["base"], recorded["ttl"], recorded["merge"], recorded.get("index", True)
+            return Write(namespace, key, value, *settings)
         case "edit":
             return Edit(namespace, key, recorded["old"], recorded["new"], recorded["replace_all"], recorded["base"])
         case "append":

@@ -26,9 +26,10 @@ from memoranda.errors import MemorandaError, StoreClosedError
 from memoranda.store.changes import ChangeSet, Delete, Namespace, Write, current_author
 from memoranda.store.effects import Operation
 from memoranda.store.engines.base import Engine, SchemaState
-from memoranda.store.operations import expiry, feed, files, listing, stats
+from memoranda.store.operations import expiry, feed, files, listing, recalling, stats, turn_reading
 from memoranda.store.operations import history as looking_back
 from memoranda.store.operations import proposals as waiting
+from memoranda.store.operations import turns as recording
 from memoranda.store.operations import verify as checking
 from memoranda.store.operations.batch import batch as batch_operation
 from memoranda.store.operations.commit import commit as commit_operation
@@ -219,7 +220,8 @@ class MemoryStore(BaseStore):
             namespace: Where.
             key: The key.
             value: A JSON object.
-            index: Which fields to index for search; without an index it says nothing.
+            index: Which fields to index for search, such as `["text", "notes[*].body"]`; False: none; None: those
+                that the store indexes.
             ttl: Minutes until the item expires; None: never; left out: the store's default.
 
         Raises:
@@ -227,7 +229,7 @@ class MemoryStore(BaseStore):
             InvalidKeyError: The key cannot be stored.
             InvalidValueError: The value is no JSON object.
         """
-        self.engine.run(self._put(namespace, key, value, ttl))
+        self.engine.run(self._put(namespace, key, value, index, ttl))
 
     async def aput(
         self,
@@ -239,7 +241,7 @@ class MemoryStore(BaseStore):
         ttl: float | NotProvided | None = NOT_PROVIDED,
     ) -> None:
         """`put` without blocking the event loop."""
-        await self.engine.arun(self._put(namespace, key, value, ttl))
+        await self.engine.arun(self._put(namespace, key, value, index, ttl))
 
     def delete(self, namespace: Namespace, key: str) -> None:
         """Delete an item, its key taken byte for byte; its history stays. A missing one is no error."""
@@ -260,13 +262,15 @@ class MemoryStore(BaseStore):
         offset: int = 0,
         refresh_ttl: bool | None = None,
     ) -> list[SearchItem]:
-        """List the items below a namespace prefix, sorted by namespace and then as they were created.
+        """Find the items below a namespace prefix that answer a query, or list them all.
 
-        Rewriting an item does not change its place, so pages stay stable.
+        Without a query they are sorted by namespace and then as they were created; rewriting an item does not change
+        its place, so pages stay stable. With one, those that answer best come first, each once, with a score; only
+        what has anything to do with the query is found. `recall` finds passages instead of whole items.
 
         Args:
             namespace_prefix: Labels that the namespaces start with; `()` for all.
-            query: Needs a search index; a store without one refuses it.
+            query: Words or a question; see `recall`.
             filter: Fields and the values they must have, or `{"$gte": 3}` with `$eq $ne $gt $gte $lt $lte`.
             limit: At most so many items.
             offset: How many to skip.
@@ -276,7 +280,7 @@ class MemoryStore(BaseStore):
             The items; each is a `StoredSearchItem`, which knows its revision.
 
         Raises:
-            SearchUnavailableError: A query was given and there is no index.
+            SearchUnavailableError: A query was given, and the store was opened with `index=False`.
             InvalidValueError: The filter has an unknown operator.
         """
         return self.engine.run(self._search(namespace_prefix, query, filter, limit, offset, refresh_ttl))
@@ -346,12 +350,20 @@ class MemoryStore(BaseStore):
     glob, aglob = _blocking(listing.glob), _awaiting(listing.glob)
     grep, agrep = _blocking(listing.grep), _awaiting(listing.grep)
 
+    recall, arecall = _blocking(recalling.recall), _awaiting(recalling.recall)
+
     propose, apropose = _blocking(waiting.propose), _awaiting(waiting.propose)
     proposals, aproposals = _blocking(waiting.proposals), _awaiting(waiting.proposals)
     get_proposal, aget_proposal = _blocking(waiting.get_proposal), _awaiting(waiting.get_proposal)
     proposal_diff, aproposal_diff = _blocking(waiting.proposal_diff), _awaiting(waiting.proposal_diff)
     accept_proposal, aaccept_proposal = _blocking(waiting.accept_proposal), _awaiting(waiting.accept_proposal)
     reject_proposal, areject_proposal = _blocking(waiting.reject_proposal), _awaiting(waiting.reject_proposal)
+
+    record_turns, arecord_turns = _blocking(recording.record_turns), _awaiting(recording.record_turns)
+    turns, aturns = _blocking(turn_reading.turns), _awaiting(turn_reading.turns)
+    threads, athreads = _blocking(turn_reading.threads), _awaiting(turn_reading.threads)
+    known_messages, aknown_messages = _blocking(turn_reading.known_messages), _awaiting(turn_reading.known_messages)
+    forget_thread, aforget_thread = _blocking(recording.forget_thread), _awaiting(recording.forget_thread)
 
     changes, achanges = _blocking(feed.changes), _awaiting(feed.changes)
     verify, averify = _blocking(checking.verify), _awaiting(checking.verify)
@@ -416,10 +428,16 @@ class MemoryStore(BaseStore):
         return self.context.refresh_on_read if refresh_ttl is None else refresh_ttl
 
     def _put(
-        self, namespace: Namespace, key: str, value: Mapping[str, Any], ttl: float | NotProvided | None
+        self,
+        namespace: Namespace,
+        key: str,
+        value: Mapping[str, Any],
+        index: Literal[False] | list[str] | None,
+        ttl: float | NotProvided | None,
     ) -> Operation[Any]:
         minutes = self.context.default_ttl if isinstance(ttl, NotProvided) else ttl
-        change = Write(namespace, str(key), dict(value) if isinstance(value, Mapping) else value, ttl=minutes)  # pyright: ignore[reportUnnecessaryIsInstance]
+        document = dict(value) if isinstance(value, Mapping) else value  # pyright: ignore[reportUnnecessaryIsInstance]
+        change = Write(namespace, str(key), document, ttl=minutes, index=index)
         return commit_operation(self.context, ChangeSet((change,), current_author()), opaque=True)
 
     def _delete(self, namespace: Namespace, key: str) -> Operation[Any]:

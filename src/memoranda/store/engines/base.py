@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from memoranda.store.effects import Operation, Transact
+from memoranda.store.effects import Call, Effect, Operation, Transact
 
 T = TypeVar("T")
 
@@ -73,12 +73,12 @@ class Engine(ABC):
             return cast("T", stop.value)
         return self.resume(operation, effect)
 
-    def resume(self, operation: Operation[T], effect: Transact) -> T:
+    def resume(self, operation: Operation[T], effect: Effect) -> T:
         """Perform an operation from an effect on that it has yielded already, blocking."""
         try:
             while True:
                 try:
-                    result = self.transact(effect)
+                    result = effect.function() if isinstance(effect, Call) else self.transact(effect)
                 except BaseException as error:  # noqa: BLE001 - handed to the operation, which may clean up
                     effect = operation.throw(error)
                 else:
@@ -92,7 +92,10 @@ class Engine(ABC):
             effect = next(operation)
             while True:
                 try:
-                    result = await self.atransact(effect)
+                    if isinstance(effect, Call):
+                        result = await asyncio.to_thread(effect.function)
+                    else:
+                        result = await self.atransact(effect)
                 except BaseException as error:  # noqa: BLE001 - handed to the operation, which may clean up
                     effect = operation.throw(error)
                 else:

@@ -52,6 +52,6 @@ def batch(context: Context, ops: Iterable[Op]) -> Operation[list[Result]]:
                     f"{op!r} is no store operation.", "Use GetOp, SearchOp, ListNamespacesOp or PutOp."
                 )
     if puts:
-        changes = writes((tuple(op.namespace), op.key, op.value, op.ttl) for op in puts.values())
+        changes = writes((tuple(op.namespace), op.key, op.value, op.ttl, op.index) for op in puts.values())
         yield from commit(context, ChangeSet(changes, current_author()), opaque=True)
     return results

@@ -323,6 +323,8 @@ def _rows(scope: Scope, item: WholeItem, offset: int | None) -> list[Sql]:
                 "digest": item.digest,
                 "meta": meta,
                 "body": body,
+                "passages": None,
+                "index_fields": None,
             },
         )
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from memoranda.errors import (
     EditError,
@@ -39,10 +39,12 @@ from memoranda.store.keys import checked_key, folder_of, range_end
 from memoranda.store.namespaces import decode_namespace
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.cursors import advance
+from memoranda.store.operations.item_passages import index_fields_text, indexed
 from memoranda.store.operations.merge import merge_stored
 from memoranda.store.operations.planning import Planned, check_change_set, checked_author, plan, plan_moves
 from memoranda.store.operations.reconstruct import revisions_up_to, stored_at
-from memoranda.store.operations.workspace import ItemState, Workspace
+from memoranda.store.operations.tending import tend_all
+from memoranda.store.operations.workspace import ItemState, Prepared, Workspace
 from memoranda.store.values import Kind, Stored, file_stored, with_text
 
 Outcome = list[Committed] | Conflict
@@ -68,10 +70,13 @@ def commit(context: Context, change_set: ChangeSet, *, opaque: bool = False) -> 
     moves = plan_moves(change_set.advance)
     if not planned and not moves:
         return CommitResult()
+    prepared = prepare(context, planned)
     try:
-        return (yield from transact("write", lambda: _commit(context, planned, author, moves)))
+        result, to_tend = yield from transact("write", lambda: _commit(context, planned, author, moves, prepared))
     except RefusedError as refused:
         return refused.result
+    yield from tend_all(context, to_tend)
+    return result
 
 
 class RefusedError(Exception):
@@ -85,13 +90,34 @@ class RefusedError(Exception):
 def delete_folder(context: Context, labels: str, folder: str, author: Author) -> Operation[CommitResult]:
     """Delete the item at a path and everything below it, in one transaction."""
     author = checked_author(author)
-    return (yield from transact("write", lambda: _delete_folder(context, labels, folder, author)))
+    result, to_tend = yield from transact("write", lambda: _delete_folder(context, labels, folder, author))
+    yield from tend_all(context, to_tend)
+    return result
+
+
+def prepare(context: Context, planned: list[Planned]) -> Prepared:
+    """Cut the values that will most likely be written into passages, while no transaction waits for it."""
+    prepared: Prepared = {}
+    if context.indexing:
+        for step in planned:
+            if not isinstance(step.change, Write) or step.change.index not in (True, None):
+                continue
+            stored, value = step.stored, step.change.value
+            if stored is None and isinstance(value, str):
+                stored = Stored(Kind.TEXT, b"", value.encode())
+            if stored is not None:
+                prepared[step.key, stored.body] = indexed(step.key, stored, context.index_fields)
+    return prepared
 
 
 def _commit(
-    context: Context, planned: list[Planned], author: Author, moves: list[tuple[CursorMove, str]]
-) -> Body[CommitResult]:
-    work = Workspace(context, author)
+    context: Context,
+    planned: list[Planned],
+    author: Author,
+    moves: list[tuple[CursorMove, str]],
+    prepared: Prepared,
+) -> Body[tuple[CommitResult, list[int]]]:
+    work = Workspace(context, author, prepared=prepared)
     yield from open_planned(work, planned)
     committed, conflicts = yield from apply_planned(work, planned)
     moving: list[Sql] = []
@@ -100,7 +126,7 @@ def _commit(
         # Whatever was made on the way, such as a namespace, has to go again.
         raise RefusedError(CommitResult(conflicts=tuple(conflicts)))
     yield Batch(work.statements() + moving, last=True)
-    return CommitResult(tuple(committed))
+    return CommitResult(tuple(committed)), work.to_tend
 
 
 def open_planned(work: Workspace, planned: list[Planned]) -> Body[None]:
@@ -189,6 +215,8 @@ def _value(step: Planned, value: Value, item: ItemState, now: int) -> Stored:
 def _write(work: Workspace, index: int, step: Planned, item: ItemState, change: Write) -> Body[Outcome]:
     stored = _value(step, change.value, item, work.now)
     ttl = change.ttl
+    if change.index is not True:
+        item.index_fields = index_fields_text(change.index)
     # A base that is the current state needs no merging; a deleted item is as good as one that never was.
     current = item.revision if item.stored is not None else 0
     if change.base is None or change.base == current:
@@ -329,6 +357,7 @@ def _move_one(work: Workspace, index: int, source: ItemState, target: ItemState,
     stored, ttl, created_at = source.stored, source.ttl, source.created_at
     came_from = {"namespace": decode_namespace(source.labels), "key": source.key, "revision": source.revision}
     work.record(source, None, "move", origin={"to": {"namespace": decode_namespace(target.labels), "key": target.key}})
+    target.index_fields = source.index_fields
     work.record(target, stored, "move", origin={"from": came_from}, ttl=ttl, created_at=created_at)
     return [_landed(target, "move")]
 
@@ -371,7 +400,7 @@ def _keys_below(work: Workspace, labels: str, folder: str) -> Body[list[str]]:
     return sorted(keys, key=lambda key: (folder_of(key), key))
 
 
-def _delete_folder(context: Context, labels: str, folder: str, author: Author) -> Body[CommitResult]:
+def _delete_folder(context: Context, labels: str, folder: str, author: Author) -> Body[tuple[CommitResult, list[int]]]:
     work = Workspace(context, author)
     yield from work.open([(labels, folder)], set())
     below = yield from _keys_below(work, labels, folder)
@@ -383,12 +412,12 @@ def _delete_folder(context: Context, labels: str, folder: str, author: Author) -
             work.record(item, None, "delete")
             landed.append(_landed(item, "delete"))
     yield Batch(work.statements(), last=True)
-    return CommitResult(tuple(landed))
+    return CommitResult(tuple(landed)), work.to_tend
 
 
-def writes(ops: Iterable[tuple[Namespace, str, Any, float | None]]) -> list[Change]:
-    """The changes behind LangGraph's `PutOp`s: (namespace, key, value or None, minutes to live)."""
+def writes(ops: Iterable[tuple[Namespace, str, Any, float | None, list[str] | Literal[False] | None]]) -> list[Change]:
+    """The changes behind LangGraph's `PutOp`s: (namespace, key, value or None, minutes to live, what to index)."""
     return [
-        Delete(namespace, key) if value is None else Write(namespace, key, value, ttl=ttl)
-        for namespace, key, value, ttl in ops
+        Delete(namespace, key) if value is None else Write(namespace, key, value, ttl=ttl, index=index)
+        for namespace, key, value, ttl, index in ops
     ]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memoranda.errors import InvalidValueError
+from memoranda.store.block_cache import BlockCache
 from memoranda.store.keys import MAX_NAME_BYTES, is_plain_text
+from memoranda.store.meaning import EmbedQuery
 
 _LONGEST_TTL = 1e10
 _MOST = (1 << 62) - 1
@@ -26,12 +28,20 @@ class Context:
         clock: Returns the time in microseconds since the epoch, UTC. Times are always bound by the application.
         default_ttl: Minutes until a new item expires where the caller says nothing; None: never.
         refresh_on_read: Whether reading an item restarts its time to live.
+        indexing: Whether what is written is indexed for search.
+        index_fields: Which fields of a value are indexed where its writer says nothing.
+        blocks: The parts of the index that this process has read.
+        embed_query: Gives the meaning of a query; called outside of transactions. None: words alone are searched.
     """
 
     tenant: str = ""
     clock: Callable[[], int] = _now
     default_ttl: float | None = None
     refresh_on_read: bool = True
+    indexing: bool = True
+    index_fields: tuple[str, ...] = ("$",)
+    blocks: BlockCache = field(default_factory=BlockCache, compare=False)
+    embed_query: EmbedQuery | None = None
 
 
 def countable(limit: int | None) -> int:

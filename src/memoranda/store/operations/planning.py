@@ -90,6 +90,7 @@ def plan(change: Change, *, opaque: bool = False) -> Planned:
         case Write(namespace, key, value, base, ttl):
             checked_ttl(ttl)
             _check_base(base)
+            _check_index(change.index)
             stored = None
             if opaque or not isinstance(value, (str, bytes)):
                 stored = encode_value(cast("Mapping[str, Any]", value))
@@ -156,6 +157,15 @@ def _check_base(revision: object, *, required: bool = False) -> None:
         return
     if not isinstance(revision, int) or isinstance(revision, bool):
         raise InvalidChangeError(f"{revision!r} is no revision.", "Pass its number, as history() gives it.")
+
+
+def _check_index(index: object) -> None:
+    if index is None or isinstance(index, bool):
+        return
+    if not isinstance(index, Sequence) or isinstance(index, (str, bytes)):
+        raise InvalidValueError(f"index={index!r} is no list of fields.", 'Pass a list such as ["content"], or False.')
+    if not all(is_plain_text(field) and field for field in cast("Sequence[object]", index)):
+        raise InvalidValueError(f"index={index!r} holds something that is no field.", 'Write ["content"].')
 
 
 def _check_text(*texts: object) -> None:

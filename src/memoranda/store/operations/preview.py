@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from memoranda.store.effects import Body, Sql
 from memoranda.store.operations.digests import EMPTY
-from memoranda.store.operations.workspace import ItemState, Scope, Workspace
+from memoranda.store.operations.workspace import ItemState, Workspace, scope_of
 
 
 class Preview(Workspace):
@@ -16,7 +16,7 @@ class Preview(Workspace):
         """Load the items of these (labels, key) pairs; a namespace that would be made exists in memory only."""
         yield from super().open(keys, set())
         for labels in create - self.scopes.keys():
-            self.scopes[labels] = Scope(labels, 0, 0, 0, 0, EMPTY, 0, 0, EMPTY)
+            self.scopes[labels] = scope_of(labels, (0, 0, 0, 0, EMPTY, 0, 0, None))
 
     def changed(self) -> list[ItemState]:
         """The items that would change, sorted."""

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from langgraph.store.base import MatchCondition, SearchItem
 
-from memoranda.errors import SearchUnavailableError
 from memoranda.store.changes import Namespace
 from memoranda.store.effects import Batch, Body, Operation, Row, Rows, Sql, query, transact
 from memoranda.store.filters import compile_filter
 from memoranda.store.keys import checked_key
 from memoranda.store.namespaces import decode_namespace, encode_namespace, prefix_range
 from memoranda.store.operations.context import Context, countable
+from memoranda.store.operations.searching import search_by_query, search_items
 from memoranda.store.types import StoredItem, StoredSearchItem
 from memoranda.store.values import Stored, decode_value, to_datetime
 
@@ -85,12 +85,13 @@ def search(
     offset: int,
     refresh: bool,
 ) -> Operation[list[SearchItem]]:
-    """List the items below a namespace prefix in a stable order: by namespace, then as they were created."""
+    """Find the items below a prefix: those that answer a query, or all, by namespace and then as they were created."""
     if query:
-        raise SearchUnavailableError(
-            "This store has no search index, so it cannot answer a query.",
-            "Leave `query` out to list and filter; text is found with grep().",
-        )
+        found = yield from search_by_query(context, prefix, query, filter=filter, limit=limit, offset=offset)
+        touched = [(scored.row[0], scored.row[3], scored.row[7]) for scored in found if scored.row[7] is not None]
+        if refresh and touched:
+            yield from _touch(context, touched)
+        return search_items(found)
     low, high = prefix_range(prefix)
     matches = compile_filter(filter) if filter else None
     limit, offset = countable(limit), countable(offset)

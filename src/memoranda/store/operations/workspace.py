@@ -26,6 +26,18 @@ from memoranda.store.operations.digests import (
     next_link,
     replace_in_sum,
 )
+from memoranda.store.operations.indexing import IndexKind, ScopeIndex
+from memoranda.store.operations.item_passages import (
+    Indexed,
+    Placed,
+    entry_of,
+    fields_of,
+    indexed,
+    pack_placed,
+    places,
+    settle,
+    unpack_placed,
+)
 from memoranda.store.values import Kind, Stored
 
 KEYFRAME_EVERY = 64
@@ -33,6 +45,9 @@ KEYFRAME_EVERY = 64
 
 NUMBER_BITS = 32
 """An item's id is its namespace's, shifted by so many bits, plus its number there; `search_items` counts on it."""
+
+
+Prepared = dict[tuple[str, bytes], list[Indexed]]
 
 
 @dataclass(slots=True)
@@ -48,6 +63,9 @@ class Scope:
     loaded_position: int
     loaded_items: int
     loaded_digest: bytes
+    turns: int
+    loaded_turns: int
+    index: ScopeIndex
     changed: bool = False
 
 
@@ -70,6 +88,9 @@ class ItemState:
     loaded: Stored | None = None
     """What the table holds, before this change set."""
     loaded_revision: int = 0
+    passages: bytes | None = None
+    """Its passages, packed, as the index has them; None: it is not indexed."""
+    index_fields: str | None = None
     revisions: list[Sql] = field(default_factory=list[Sql])
 
     @property
@@ -78,9 +99,12 @@ class ItemState:
         return self.stored.text if self.stored is not None else None
 
 
-def _scope(labels: str, row: Row) -> Scope:
-    namespace_id, position, items, live, digest = row
-    return Scope(labels, namespace_id, position, items, live, digest, position, items, digest)
+def scope_of(labels: str, row: Row) -> Scope:
+    """A namespace as its row says."""
+    namespace_id, position, items, live, digest, passages, turns, indexes = row
+    wanted = tuple(map(int, indexes.split(","))) if indexes else ()
+    index = ScopeIndex(namespace_id, passages, wanted)
+    return Scope(labels, namespace_id, position, items, live, digest, position, items, digest, turns, turns, index)
 
 
 class Workspace:
@@ -90,9 +114,17 @@ class Workspace:
         context: The store's settings.
         author: Who makes the changes.
         origin: What the origin of every revision says besides.
+        prepared: The passages of values that may come to be written, by key and body, found before the transaction.
     """
 
-    def __init__(self, context: Context, author: Author, *, origin: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        context: Context,
+        author: Author,
+        *,
+        origin: dict[str, Any] | None = None,
+        prepared: Prepared | None = None,
+    ) -> None:
         self.context = context
         self.author = author
         self.origin = origin or {}
@@ -100,16 +132,17 @@ class Workspace:
         self.scopes: dict[str, Scope] = {}
         self._items: dict[tuple[str, str], ItemState] = {}
         self._purged: list[Sql] = []
+        self._prepared = prepared or {}
 
     def open(self, keys: Iterable[tuple[str, str]], create: set[str]) -> Body[None]:
         """Lock the namespaces of these (labels, key) pairs and load their items.
 
         Args:
             keys: What the change set touches.
-            create: Namespaces to be made where they are missing.
+            create: Namespaces to be locked too, and made where they are missing.
         """
         wanted = sorted(set(keys) - self._items.keys())
-        scopes = sorted({labels for labels, _ in wanted} - self.scopes.keys())
+        scopes = sorted(({labels for labels, _ in wanted} | create) - self.scopes.keys())
         rows = yield Batch([self._lock(labels) for labels in scopes] + [self._select(*pair) for pair in wanted])
         missing = [labels for labels, found in zip(scopes, rows, strict=False) if not found and labels in create]
         if missing:
@@ -121,7 +154,7 @@ class Workspace:
             rows = yield Batch([self._lock(labels) for labels in scopes] + [self._select(*pair) for pair in wanted])
         for labels, found in zip(scopes, rows, strict=False):
             if found:
-                self.scopes[labels] = _scope(labels, found[0])
+                self.scopes[labels] = scope_of(labels, found[0])
         for (labels, key), found in zip(wanted, rows[len(scopes) :], strict=True):
             # Without its namespace it is too new: both were made between the two statements that looked for them.
             row = found[0] if found and labels in self.scopes else None
@@ -222,6 +255,7 @@ class Workspace:
         scope = self.scopes[item.labels]
         self._purged += [Sql("delete_revisions", {"item_id": item.id}), Sql("delete_item", {"id": item.id})]
         scope.live -= item.stored is not None
+        scope.index.kill(IndexKind.ITEMS, [entry.number for entry in unpack_placed(item.passages)])
         scope.digest = replace_in_sum(scope.digest, item.digest, None)
         scope.changed = True
         self._items[item.labels, item.key] = ItemState(item.labels, item.key)
@@ -236,13 +270,56 @@ class Workspace:
 
         Namespaces come first: a writer that has locked none waits there for others, before it touches anything else.
         """
+        changed = [item for item in self._items.values() if item.changed]
+        for item in changed:
+            self._index(item)
         scopes = sorted((scope for scope in self.scopes.values() if scope.changed), key=lambda scope: scope.labels)
         written = [self._scope_row(scope) for scope in scopes] + self._purged
-        for item in self._items.values():
-            if item.changed:
-                written.append(self._item_row(item))
-                written += item.revisions
+        for item in changed:
+            written.append(self._item_row(item))
+            written += item.revisions
+        for scope in scopes:
+            written += scope.index.statements()
         return written
+
+    @property
+    def to_tend(self) -> list[int]:
+        """The namespaces whose index has gathered enough small blocks to merge them."""
+        return [scope.id for scope in self.scopes.values() if scope.changed and scope.index.due]
+
+    def reindex(self, item: ItemState) -> None:
+        """Find the passages of an item that stays as it is."""
+        self.scopes[item.labels].changed = True
+        self._index(item)
+
+    def index_row(self, item: ItemState) -> Sql:
+        """The statement that keeps an item's passages, where nothing else of it changed."""
+        return Sql("keep_passages", {"id": item.id, "revision": item.revision, "passages": item.passages})
+
+    def _index(self, item: ItemState) -> None:
+        """Bring the index to an item's state."""
+        index = self.scopes[item.labels].index
+        old, stored = unpack_placed(item.passages), item.stored
+        if stored is None or not self.context.indexing:
+            index.kill(IndexKind.ITEMS, [entry.number for entry in old])
+            item.passages = b"" if stored is None else None
+            return
+        fields = fields_of(item.index_fields, self.context.index_fields)
+        found = self._prepared.get((item.key, stored.body)) if fields == self.context.index_fields else None
+        if found is None:
+            found = indexed(item.key, stored, fields)
+        settled = settle(old, found)
+        index.kill(IndexKind.ITEMS, settled.dead)
+        where = places(settled.placed)
+        placed: list[Placed] = []
+        for (passage, _), entry, place in zip(found, settled.placed, where, strict=True):
+            placed.append(entry or Placed(index.next_number(), place, passage.digest))
+        at = max(item.updated_at, 0)
+        index.add(
+            IndexKind.ITEMS,
+            [entry_of(placed[number], item.id, at, stored.kind, found[number].terms) for number in settled.added],
+        )
+        item.passages = pack_placed(placed)
 
     def _lock(self, labels: str) -> Sql:
         return Sql("lock_namespace", {"tenant": self.context.tenant, "labels": labels})
@@ -253,7 +330,7 @@ class Workspace:
     def _load(self, labels: str, key: str, row: Row | None) -> ItemState:
         if row is None:
             return ItemState(labels, key)
-        item_id, revision, kind, live, created_at, updated_at, expires_at, ttl, digest, meta, body = row
+        item_id, revision, kind, live, created_at, updated_at, expires_at, ttl, digest, meta, body, *index = row
         stored = Stored(Kind(kind), meta, body) if live else None
         item = ItemState(
             labels,
@@ -270,6 +347,7 @@ class Workspace:
             False,
             stored,
             revision,
+            *index,
         )
         if expires_at is not None and expires_at <= self.now:
             # Past its time the item is gone, even if no sweep came by yet.
@@ -290,6 +368,10 @@ class Workspace:
                 "items": scope.items,
                 "live": scope.live,
                 "digest": scope.digest,
+                "expected_passages": scope.index.loaded_passages,
+                "expected_turns": scope.loaded_turns,
+                "passages": scope.index.passages,
+                "turns": scope.turns,
             },
         )
 
@@ -308,6 +390,8 @@ class Workspace:
             "digest": item.digest,
             "meta": stored.meta if stored is not None else b"",
             "body": stored.body if stored is not None else b"",
+            "passages": item.passages,
+            "index_fields": item.index_fields,
         }
         if item.in_table:
             return Sql("update_item", row)

@@ -62,6 +62,6 @@ WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND label
 
 -- name: scope_to_preview
 -- As lock_namespace, for a reader.
-SELECT id, position, items, live, digest
+SELECT id, position, items, live, digest, passages, turns, NULL AS indexes
 FROM namespaces
 WHERE tenant = :tenant AND labels = :labels;

@@ -1,7 +1,8 @@
 -- The statements behind commit(). `{for_update}` locks the row on PostgreSQL; on SQLite the transaction is the lock.
 
 -- name: lock_namespace
-SELECT id, position, items, live, digest
+SELECT id, position, items, live, digest, passages, turns,
+       (SELECT string_agg(CAST(x.id AS {text_type}), ',') FROM indexes x WHERE x.tenant = :tenant) AS indexes
 FROM namespaces
 WHERE tenant = :tenant AND labels = :labels {for_update};
 
@@ -16,26 +17,28 @@ ON CONFLICT (tenant, labels) DO NOTHING;
 -- The digest notices what moves no position, an item that was forgotten; the count, one that came back as another.
 UPDATE namespaces
 SET position = CASE
-        WHEN position = :expected_position AND items = :expected_items AND digest = :expected_digest THEN :position
+        WHEN position = :expected_position AND items = :expected_items AND digest = :expected_digest
+            AND passages = :expected_passages AND turns = :expected_turns THEN :position
     END,
-    items = :items, live = :live, digest = :digest
+    items = :items, live = :live, digest = :digest, passages = :passages, turns = :turns
 WHERE id = :id;
 
 -- name: item_to_change
-SELECT id, revision, kind, live, created_at, updated_at, expires_at, ttl, digest, meta, body
+SELECT id, revision, kind, live, created_at, updated_at, expires_at, ttl, digest, meta, body, passages, index_fields
 FROM items
 WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND labels = :labels) AND key = :key;
 
 -- name: insert_item
 INSERT INTO items (id, namespace_id, key, parent, revision, kind, live, size, created_at, updated_at,
-                   expires_at, ttl, digest, meta, body)
+                   expires_at, ttl, digest, meta, body, passages, index_fields)
 VALUES (:id, :namespace_id, :key, :parent, :revision, :kind, :live, :size, :created_at, :updated_at,
-        :expires_at, :ttl, :digest, :meta, :body);
+        :expires_at, :ttl, :digest, :meta, :body, :passages, :index_fields);
 
 -- name: update_item
 UPDATE items
 SET revision = :revision, kind = :kind, live = :live, size = :size, created_at = :created_at,
-    updated_at = :updated_at, expires_at = :expires_at, ttl = :ttl, digest = :digest, meta = :meta, body = :body
+    updated_at = :updated_at, expires_at = :expires_at, ttl = :ttl, digest = :digest, meta = :meta, body = :body,
+    passages = :passages, index_fields = :index_fields
 WHERE id = :id;
 
 -- name: insert_revision

@@ -41,6 +41,9 @@ POSTGRES = Dialect(
         "feed_horizon": "(feed_offset() + CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint))",
         "feed_function": _FEED_OFFSET.format(0),
         "text": 'text COLLATE "C"',
+        "text_type": "text",
+        # Their bodies are compressed already.
+        "packed_blocks": "ALTER TABLE blocks ALTER COLUMN body SET STORAGE EXTERNAL",
         "bytes": "bytea",
         "bigint": "bigint",
         "smallint": "smallint",

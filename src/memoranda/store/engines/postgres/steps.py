@@ -24,9 +24,9 @@ _BEGIN: dict[str, LiteralString] = {
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 _READS = ("SELECT", "WITH")
 _FIRST_READS = ("lock_namespace", "item_to_change")
-_NAMESPACE_COLUMNS = 5
+_NAMESPACE_COLUMNS = 8
 # What may travel with the update of one namespace: none of these touches a row that another one of them touches.
-_FUSABLE = {"insert_item", "update_item", "insert_revision"}
+_FUSABLE = {"insert_item", "update_item", "insert_revision", "insert_block"}
 _MOST_FUSED = 8
 
 

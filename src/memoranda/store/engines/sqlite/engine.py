@@ -18,7 +18,7 @@ from typing import Any, cast
 import apsw
 
 from memoranda.errors import StoreClosedError
-from memoranda.store.effects import Body, Operation, Rows, Transact
+from memoranda.store.effects import Body, Call, Effect, Operation, Rows, Transact
 from memoranda.store.engines.base import Engine, SchemaState, T
 from memoranda.store.engines.sqlite.connection import TABLES, Connection, Patience, connect
 from memoranda.store.engines.sqlite.errors import translated, unreadable
@@ -36,6 +36,8 @@ SQLITE = Dialect(
         "feed_function": "",
         "feed_horizon": "9223372036854775807",
         "text": "TEXT",
+        "text_type": "TEXT",
+        "packed_blocks": "",
         "bytes": "BLOB",
         "bigint": "INTEGER",
         "smallint": "INTEGER",
@@ -193,9 +195,9 @@ class SqliteEngine(Engine):
         self._writer = connect(self._path, self._patience)
         return self._writer
 
-    def _pool(self, effect: Transact) -> ThreadPoolExecutor:
+    def _pool(self, effect: Effect) -> ThreadPoolExecutor:
         """The threads for an operation. Writers have their own: they may all have to wait, readers never."""
-        writes = effect.mode == "write"
+        writes = not isinstance(effect, Call) and effect.mode == "write"
         with self._starting:
             pool = self._threads.get(writes)
             if pool is None:

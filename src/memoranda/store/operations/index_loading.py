@@ -1,0 +1,167 @@
+"""Reading the index of one scope, or of all scopes below a prefix, from one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from memoranda.search import blocks
+from memoranda.store.changes import Author
+from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
+from memoranda.store.operations.context import Context
+from memoranda.store.operations.indexing import IndexKind, Part
+from memoranda.store.operations.tending import tend_all
+from memoranda.store.operations.workspace import Workspace
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memoranda.search.ranking import ScopePart
+
+_PAGE = 200
+_MOST_AT_ONCE = 5_000
+# A scope of which this process has read little is read as a whole.
+_FEW = 16
+
+
+class LabelRange(NamedTuple):
+    """The namespaces that a query looks into, as a half-open range of their texts."""
+
+    low: str
+    high: str
+
+
+@dataclass(slots=True)
+class LoadedIndex:
+    """The index of the scopes that were asked for.
+
+    Args:
+        parts: One for each scope that holds anything, in the order of the scopes.
+        key: What the parts were made of: equal for equal parts.
+        incomplete: Whether some item was not indexed yet.
+    """
+
+    parts: list[ScopePart] = field(default_factory=list["ScopePart"])
+    key: tuple[Any, ...] = ()
+    incomplete: bool = False
+
+
+def load_index(
+    context: Context, where: LabelRange, kinds: Sequence[IndexKind], index_id: int | None
+) -> Operation[LoadedIndex]:
+    """Read the index, after indexing what was not indexed yet.
+
+    Args:
+        context: The store's settings.
+        where: The namespaces.
+        kinds: Items, turns, or both.
+        index_id: Whose vectors to read; None: none.
+    """
+    loaded = yield from transact("snapshot", lambda: _load(context, where, kinds, index_id))
+    if loaded.incomplete and context.indexing and IndexKind.ITEMS in kinds:
+        yield from index_missing(context, where, most=_MOST_AT_ONCE)
+        loaded = yield from transact("snapshot", lambda: _load(context, where, kinds, index_id))
+    return loaded
+
+
+def index_missing(context: Context, where: LabelRange, *, most: int | None = None) -> Operation[int]:
+    """Index items that are not yet: from an older version, or written without an index.
+
+    Args:
+        context: The store's settings.
+        where: The namespaces.
+        most: Stop after about so many; None: go on to the end.
+
+    Returns:
+        How many were indexed.
+    """
+    done = 0
+    while most is None or done < most:
+        keys, to_tend = yield from transact("write", lambda: _index_page(context, where))
+        yield from tend_all(context, to_tend)
+        done += keys
+        if keys < _PAGE:
+            break
+    return done
+
+
+def _index_page(context: Context, where: LabelRange) -> Body[tuple[int, list[int]]]:
+    work = Workspace(context, Author())
+    rows = yield from query("not_indexed_below", tenant=context.tenant, low=where.low, high=where.high, limit=_PAGE)
+    keys = [(labels, key) for labels, key in rows]
+    yield from work.open(keys, set())
+    kept: list[Sql] = []
+    for labels, key in keys:
+        item = work.item(labels, key)
+        if item.stored is not None and item.passages is None:
+            work.reindex(item)
+            kept.append(work.index_row(item))
+    yield Batch(work.statements() + kept, last=True)
+    return len(keys), work.to_tend
+
+
+def _load(context: Context, where: LabelRange, kinds: Sequence[IndexKind], index_id: int | None) -> Body[LoadedIndex]:
+    place = {"tenant": context.tenant, "low": where.low, "high": where.high}
+    found, missing = yield Batch(
+        [
+            Sql("blocks_below", {**place, "first": int(min(kinds)), "last": int(max(kinds))}),
+            Sql("not_indexed_below", {**place, "limit": 1}),
+        ]
+    )
+    listed: dict[tuple[int, Part], list[int]] = {}
+    for scope, part, block, owner, _ in found:
+        if part != Part.VECTORS or owner == index_id:
+            listed.setdefault((scope, Part(part)), []).append(block)
+    held: dict[int, Any] = {}
+    for (scope, part), ids in listed.items():
+        yield from _read(context, scope, part, ids, held)
+    parts = [_part(scope, listed, held) for scope in dict.fromkeys(scope for scope, _ in listed)]
+    key = (index_id, *((scope, int(part), *ids) for (scope, part), ids in listed.items()))
+    return LoadedIndex(parts, key, bool(missing))
+
+
+def _read(context: Context, scope: int, part: Part, ids: list[int], held: dict[int, Any]) -> Body[None]:
+    """Take blocks from what this process has read, and the rest from the database."""
+    absent: list[int] = []
+    for block in ids:
+        kept = context.blocks.get(block)
+        if kept is None:
+            absent.append(block)
+        else:
+            held[block] = kept
+    if not absent:
+        return
+    if len(absent) > _FEW:
+        rows = yield from query("block_bodies", scope=scope, part=int(part), first=absent[0], last=absent[-1])
+    else:
+        found = yield Batch([Sql("block_body", {"id": block}) for block in absent])
+        rows = [row for one in found for row in one]
+    for block, body in rows:
+        if block not in held:
+            held[block] = parsed = _PARSERS[part](body)
+            context.blocks.put(block, parsed, parsed.nbytes)
+
+
+def _part(scope: int, listed: dict[tuple[int, Part], list[int]], held: dict[int, Any]) -> ScopePart:
+    from memoranda.search.ranking import ScopePart
+
+    words, dead, meaning = (
+        [held[block] for block in listed.get((scope, part), ())] for part in (Part.WORDS, Part.DEAD, Part.VECTORS)
+    )
+    return ScopePart(scope, words, joined_numbers(dead), meaning)
+
+
+def joined_numbers(numbers: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint32]:
+    """All numbers of several blocks."""
+    import numpy as np
+
+    return np.concatenate([np.empty(0, np.uint32), *numbers])
+
+
+_PARSERS: dict[Part, Any] = {
+    Part.WORDS: blocks.WordBlock.unpack,
+    Part.DEAD: blocks.unpack_numbers,
+    Part.VECTORS: blocks.VectorBlock.unpack,
+}

@@ -1,0 +1,65 @@
+-- The search index. `:first` and `:last` say which of a namespace's scopes are meant: 0 its items, 1 its turns.
+
+-- name: insert_block
+INSERT INTO blocks (scope, part, index_id, count, body)
+VALUES (:scope, :part, :index_id, :count, :body);
+
+-- name: delete_block
+DELETE FROM blocks WHERE id = :id;
+
+-- name: scopes_below
+SELECT id, labels, passages
+FROM namespaces
+WHERE tenant = :tenant AND labels >= :low AND labels < :high AND passages > 0
+ORDER BY labels;
+
+-- name: blocks_below
+SELECT b.scope, b.part, b.id, b.index_id, b.count
+FROM namespaces n
+JOIN blocks b ON b.scope >= n.id * 2 + :first AND b.scope <= n.id * 2 + :last AND b.part < 3
+WHERE n.tenant = :tenant AND n.labels >= :low AND n.labels < :high AND n.passages > 0
+ORDER BY b.scope, b.part, b.id;
+
+-- name: blocks_of_scope
+SELECT part, id, index_id, count FROM blocks WHERE scope = :scope AND part < 3 ORDER BY part, id;
+
+-- name: block_bodies
+SELECT id, body FROM blocks WHERE scope = :scope AND part = :part AND id >= :first AND id <= :last;
+
+-- name: block_body
+SELECT id, body FROM blocks WHERE id = :id;
+
+-- name: not_indexed_below
+SELECT n.labels, i.key
+FROM namespaces n
+JOIN items i ON i.namespace_id = n.id AND i.live = 1 AND i.passages IS NULL
+WHERE n.tenant = :tenant AND n.labels >= :low AND n.labels < :high AND n.live > 0
+LIMIT :limit;
+
+-- name: item_found
+SELECT i.id, n.labels, i.key, i.revision, i.kind, i.created_at, i.updated_at, i.ttl, i.meta, i.body, i.index_fields
+FROM items i
+JOIN namespaces n ON n.id = i.namespace_id
+WHERE i.id = :id AND i.live = 1 AND (i.expires_at IS NULL OR i.expires_at > :now);
+
+-- name: turn_found
+SELECT t.id, n.labels, t.thread_id, t.message_id, t.role, t.speaker, t.body
+FROM turns t
+JOIN namespaces n ON n.id = t.namespace_id
+WHERE t.id = :id;
+
+-- name: keep_passages
+UPDATE items SET passages = :passages WHERE id = :id AND revision = :revision;
+
+-- name: lock_namespace_by_id
+SELECT id FROM namespaces WHERE id = :id {for_update};
+
+-- name: past_items
+SELECT id, key, revision, kind, live, meta, body
+FROM items
+WHERE namespace_id = :namespace_id AND id > :after AND (expires_at IS NULL OR expires_at > :now)
+ORDER BY id
+LIMIT :limit;
+
+-- name: time_of_revision
+SELECT at FROM revisions WHERE item_id = :item_id AND revision = :revision;
