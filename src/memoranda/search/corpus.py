@@ -142,6 +142,28 @@ class Corpus:
                 found.append((block, rows, order[at[rows]]))
         return found
 
+    def frequencies(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Count the living passages that hold each of some terms (ids as a block keeps them, ascending)."""
+        total = np.zeros(len(terms), np.int64)
+        for segment in self.segments:
+            block = segment.block
+            total += _counts(block.terms, np.diff(block.starts), terms)
+        if self.living < len(self):
+            total -= _counts(*self._dead_terms, terms)
+        return total
+
+    @cached_property
+    def _dead_terms(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        # The terms of the dead, and how many of the dead hold each.
+        held: list[NDArray[np.uint64]] = []
+        for segment in self.segments:
+            block = segment.block
+            gone = ~self.alive[segment.base : segment.base + len(block)]
+            if gone.any():
+                at = np.flatnonzero(gone[block.locals])
+                held.append(block.terms[np.searchsorted(block.starts, at, side="right") - 1])
+        return np.unique(np.concatenate(held), return_counts=True)
+
     def _alive(self) -> NDArray[np.bool_]:
         alive = np.ones(len(self.number), bool)
         for index, part in enumerate(self.parts):
@@ -178,3 +200,11 @@ def _segments(large: Sequence[WordBlock], small: Sequence[WordBlock]) -> list[Se
             batch.append(block)
             filled += len(block)
     return segments
+
+
+def _counts(terms: NDArray[np.uint64], counts: NDArray[np.int64], wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the counts of the wanted among ascending terms, 0 for one that is not there."""
+    if not len(terms):
+        return np.zeros(len(wanted), np.int64)
+    at = np.minimum(np.searchsorted(terms, wanted), len(terms) - 1)
+    return np.where(terms[at] == wanted, counts[at], 0)

@@ -17,12 +17,23 @@ from numpy.typing import NDArray
 from memoranda.search.bm25 import bm25, kept_ids, postings_of
 from memoranda.search.context import ContextWeights, in_context
 from memoranda.search.corpus import Corpus, ScopePart
+from memoranda.search.feedback import FeedbackWeights, best_of, expansion
 from memoranda.search.fusion import by_best, meaning_of
 
 if TYPE_CHECKING:
     from memoranda.search.query import Query
 
-__all__ = ["DEFAULT", "ContextWeights", "Corpus", "Ranked", "RankedPassage", "Ranking", "ScopePart", "rank"]
+__all__ = [
+    "DEFAULT",
+    "ContextWeights",
+    "Corpus",
+    "FeedbackWeights",
+    "Ranked",
+    "RankedPassage",
+    "Ranking",
+    "ScopePart",
+    "rank",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +43,7 @@ class Ranking:
     Attributes:
         k1: BM25: how much a term's second occurrence adds.
         b: BM25: how much a long passage loses.
+        feedback: How the words of the best passages widen the query.
         words: The weight of the words, where there is meaning too.
         meaning: The weight of the meaning.
         turns: How the context counts for turns of conversations.
@@ -40,6 +52,7 @@ class Ranking:
 
     k1: float = 0.6
     b: float = 0.3
+    feedback: FeedbackWeights = field(default_factory=FeedbackWeights)
     words: float = 0.5
     meaning: float = 0.5
     turns: ContextWeights = field(default_factory=ContextWeights)
@@ -93,13 +106,7 @@ class Ranked:
         """Return the positions in the corpus of the best `stop` passages, or of all, the best first."""
         wanted = self._count if stop is None else max(0, min(stop, self._count))
         if wanted > len(self._order):
-            scores = self.scores
-            chosen = np.flatnonzero(scores > 0)
-            if wanted < len(chosen):
-                # All that score at least as much as the last one wanted, so that ties are seen whole.
-                least = np.partition(scores[chosen], len(chosen) - wanted)[len(chosen) - wanted]
-                chosen = chosen[scores[chosen] >= least]
-            self._order = chosen[np.lexsort((self.corpus.before[chosen], -scores[chosen]))]
+            self._order = best_of(self.corpus, self.scores, wanted)
         return self._order[:wanted]
 
     def hits(self, start: int = 0, stop: int | None = None) -> list[RankedPassage]:
@@ -157,21 +164,29 @@ def rank(
         All passages with a score above 0. Whatever the filters leave out lends nothing either.
     """
     corpus = parts if isinstance(parts, Corpus) else Corpus(parts)
-    words = np.zeros(len(corpus))
-    if query.terms and len(corpus):
-        ordered = sorted(query.terms, key=lambda term: term.id)
-        postings = postings_of(corpus, kept_ids([term.id for term in ordered]))
-        weights = np.array([term.weight for term in ordered])
-        words = bm25(corpus, postings, weights, k1=settings.k1, b=settings.b)
+    allowed = _allowed(corpus, since, until, require, exclude, sources, sessions)
+    words = by_best(_words_of(corpus, query, allowed, settings))
     meaning = np.zeros(len(corpus))
     if vector is not None and len(corpus):
-        meaning = meaning_of(corpus, vector, floor=floor)
-    allowed = _allowed(corpus, since, until, require, exclude, sources, sessions)
-    words, meaning = by_best(words * allowed), by_best(meaning * allowed)
-    if vector is not None:
-        words, meaning = settings.words * words, settings.meaning * meaning
+        meaning = settings.meaning * by_best(meaning_of(corpus, vector, floor=floor) * allowed)
+        words = settings.words * words
     total = in_context(corpus, words + meaning, speakers=query.speakers, turns=settings.turns, items=settings.items)
     return Ranked(corpus, total * allowed, words, meaning)
+
+
+def _words_of(corpus: Corpus, query: Query, allowed: NDArray[np.bool_], settings: Ranking) -> NDArray[np.float64]:
+    if not query.terms or not corpus.living:
+        return np.zeros(len(corpus))
+    # Whatever is added up is added in the order of the ids, so that sums are the same to the last bit.
+    ordered = sorted(query.terms, key=lambda term: term.id)
+    asked = kept_ids([term.id for term in ordered])
+    weights = np.array([term.weight for term in ordered])
+    scores = bm25(corpus, postings_of(corpus, asked), weights, k1=settings.k1, b=settings.b) * allowed
+    if settings.feedback.passages:
+        terms, weights = expansion(corpus, scores, asked, settings.feedback, settings.k1)
+        if len(terms):
+            scores += bm25(corpus, postings_of(corpus, terms), weights, k1=settings.k1, b=settings.b) * allowed
+    return scores
 
 
 def _allowed(
