@@ -217,7 +217,7 @@ def _name_of_function(function: Any) -> str:
 
 def _name_of_object(embeddings: Any) -> str:
     """Its class, and the name of its model where it has one; the index tells models apart by their vectors."""
-    kind: type[Any] = type(embeddings)
+    kind = cast("type[Any]", type(embeddings))
     name = f"{kind.__module__}.{kind.__qualname__}"
     if hasattr(embeddings, "func") or hasattr(embeddings, "afunc"):
         return _name_of_function(getattr(embeddings, "func", None) or embeddings.afunc)

@@ -1,0 +1,117 @@
+"""Filling a new index: every passage that was there before it goes on its waiting list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from memoranda.search.blocks import VectorBlock, WordBlock, unpack_numbers, unpack_waiting
+from memoranda.search.embedding import BATCH
+from memoranda.search.wordblocks import Columns
+from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, transact
+from memoranda.store.operations.context import Context
+from memoranda.store.operations.embedder_indexes import IndexRow
+from memoranda.store.operations.embedding import waiting_block
+from memoranda.store.operations.index_loading import LabelRange, load_index
+from memoranda.store.operations.indexing import IndexKind, IndexScope, Part
+
+T = TypeVar("T")
+
+_NAMESPACES = 256
+_FILLED_AT_ONCE = 64 * BATCH
+
+
+class Filler:
+    """Puts every passage that an index lacks on its waiting list, a namespace at a time.
+
+    What it has done is in the database, so that another one can go on where it stopped.
+
+    Args:
+        context: The store's settings.
+        index: The index.
+    """
+
+    def __init__(self, context: Context, index: IndexRow) -> None:
+        self._context = context
+        self._index = index.id
+        self._after = index.progress
+        self._seen: dict[int, int] = {}
+        self._again = False
+        self._rest: list[Row] = []
+
+    def fill_some(self) -> Operation[bool]:
+        """Go on with a namespace.
+
+        Returns:
+            Whether there is more to do.
+        """
+        if not self._rest:
+            self._rest = yield from self._next_namespaces()
+            if not self._rest:
+                # A second look at those that have changed meanwhile: a writer may have read the list of indexes just
+                # before this one was on it, and waited for its turn since.
+                again, self._again, self._after = not self._again, True, ""
+                return again
+        namespace_id, labels, passages = self._rest.pop(0)
+        if self._again and self._seen.get(namespace_id) == passages:
+            return True
+        # Read without a lock first: what is in the process's memory then takes no time under it.
+        yield from load_index(self._context, LabelRange(labels, labels + "\x01"), tuple(IndexKind), self._index)
+        whole = yield from transact("write", lambda: self._fill(namespace_id, labels))
+        if whole is None:
+            self._rest.insert(0, (namespace_id, labels, -1))
+        else:
+            self._seen[namespace_id] = whole
+        return True
+
+    def _next_namespaces(self) -> Operation[list[Row]]:
+        params = {"tenant": self._context.tenant, "after": self._after, "limit": _NAMESPACES}
+        rows = yield from transact("read", lambda: query("namespaces_to_fill", **params))
+        if rows:
+            self._after = rows[-1][1]
+        return rows
+
+    def _fill(self, namespace_id: int, labels: str) -> Body[int | None]:
+        """Fill a namespace under its lock; its count of passages, or None where only a part of it fitted."""
+        locked = yield from query("give_out_passage", id=namespace_id)
+        if not locked:
+            return 0
+        written: list[Sql] = []
+        room = _FILLED_AT_ONCE
+        for kind in IndexKind:
+            scope = IndexScope(namespace_id, kind)
+            lacking = yield from self._lacking(scope)
+            now, room = lacking[: max(room, 0)], room - len(lacking)
+            blocks = [waiting_block(scope, self._index, now[at : at + BATCH]) for at in range(0, len(now), BATCH)]
+            written += [block for block in blocks if block is not None]
+        if room >= 0 and not self._again:
+            written.append(Sql("advance_index", {"id": self._index, "progress": labels}))
+        yield Batch(written, last=True)
+        return locked[0][0] if room >= 0 else None
+
+    def _lacking(self, scope: IndexScope) -> Body[list[tuple[int, int, int]]]:
+        """The living passages of a scope that have neither a vector nor a place on the waiting list."""
+        import numpy as np
+
+        rows = yield from query("blocks_of_scope", scope=scope.number)
+        blocks = {part: [row[1] for row in rows if row[0] == part and row[2] in (0, self._index)] for part in Part}
+        words: list[WordBlock] = yield from self._read(blocks[Part.WORDS], WordBlock.unpack)
+        if not words:
+            return []
+        dead = yield from self._read(blocks[Part.DEAD], unpack_numbers)
+        vectors: list[VectorBlock] = yield from self._read(blocks[Part.VECTORS], VectorBlock.unpack)
+        waiting = yield from query("waiting_of_scope", scope=scope.number, index_id=self._index)
+        known = [np.empty(0, np.uint32), *dead, *(block.number for block in vectors)]
+        known += [np.array([entry.number for entry in unpack_waiting(body)], np.uint32) for _, body in waiting]
+        of = Columns(np.concatenate([block.columns for block in words], axis=1))
+        lacking = np.flatnonzero(~np.isin(of.number, np.concatenate(known)))
+        columns = (column[lacking].tolist() for column in (of.number, of.source, of.digest))
+        return list(zip(*columns, strict=True))
+
+    def _read(self, ids: list[int], unpack: Callable[[bytes], T]) -> Body[list[T]]:
+        """Parsed blocks, from this process's memory as far as they are there."""
+        held = {block: self._context.blocks.get(block) for block in ids}
+        absent = [block for block, parsed in held.items() if parsed is None]
+        found = (yield Batch([Sql("block_body", {"id": block}) for block in absent])) if absent else []
+        held.update({rows[0][0]: unpack(rows[0][1]) for rows in found if rows})
+        return [cast("T", held[block]) for block in ids]
