@@ -23,10 +23,9 @@ _LATIN: dict[str, frozenset[str]] = {
             doch du durch ein eine einem einen einer eines er es für hat hatte hatten ich ihr ihre im in ist ja kann
             mein meine mich mir mit nach nicht noch nur oder sein seine sich sie sind so über um und uns unter vom von
             vor wann war waren warum was wem wen wer werden wie wir wird wo zu zum zur""",
-        "french": """a à ai au aux avec c ce ces cette comment d dans de des du elle elles en est et eu il ils j je l
-            la le les leur lui m ma mais me mes moi mon n ne nos notre nous on ont ou où par pas pour pourquoi qu
-            quand que quel quelle quels qui quoi s sa se ses son sont sur t ta te tes toi ton tu un une vos votre
-            vous y""",
+        "french": """a à ai au aux avec ce ces cette comment dans de des du elle elles en est et eu il ils je la
+            le les leur lui ma mais me mes moi mon ne nos notre nous on ont ou où par pas pour pourquoi qu quand que
+            quel quelle quels qui quoi sa se ses son sont sur ta te tes toi ton tu un une vos votre vous""",
         "spanish": """a al como cómo con cuál cuando cuándo de del donde dónde el ella ellos en es esa ese eso esta
             este esto está fue ha han la las le les lo los más me mi mis muy no nos o para pero por porque que qué
             quien quién se ser si sin sobre son su sus también te tu un una unas unos y ya yo""",
