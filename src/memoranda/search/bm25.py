@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from memoranda.search.corpus import Corpus, Segment
+from memoranda.search.corpus import Corpus
 from memoranda.search.wordblocks import TERM_MASK
 
 
@@ -34,12 +34,36 @@ class Postings:
 
 def postings_of(corpus: Corpus, terms: NDArray[np.uint64]) -> Postings:
     """Collect the living postings of terms (ids as a block keeps them)."""
-    found = [_found(segment, terms) for segment in corpus.segments] or [_NOTHING]
-    term, passage, occurs = (np.concatenate(column) for column in zip(*found, strict=True))
+    which: list[int] = []
+    sizes: list[int] = []
+    bases: list[int] = []
+    places: list[NDArray[np.uint16] | NDArray[np.uint8]] = []
+    occurs: list[NDArray[np.uint8]] = []
+    for segment in corpus.segments:
+        block = segment.block
+        if not len(block.terms):
+            continue
+        at = block.terms.searchsorted(terms)
+        held = (block.terms.take(at, mode="clip") == terms).nonzero()[0]
+        at = at[held]
+        for term, begin, end in zip(
+            held.tolist(), block.starts[at].tolist(), block.starts[at + 1].tolist(), strict=True
+        ):
+            which.append(term)
+            sizes.append(end - begin)
+            bases.append(segment.base)
+            places.append(block.locals[begin:end])
+            occurs.append(block.occurs[begin:end])
+    if not which:
+        nothing = np.zeros(0, np.int64)
+        return Postings(nothing, nothing, np.zeros(0, np.uint8), np.zeros(len(terms), np.int64))
+    term = np.repeat(which, sizes)
+    passage = np.repeat(np.array(bases, np.int64), sizes) + np.concatenate(places).astype(np.int64)
+    count = np.concatenate(occurs)
     if corpus.living < len(corpus):
         kept = corpus.alive[passage]
-        term, passage, occurs = term[kept], passage[kept], occurs[kept]
-    return Postings(term, passage, occurs, np.bincount(term, minlength=len(terms)))
+        term, passage, count = term[kept], passage[kept], count[kept]
+    return Postings(term, passage, count, np.bincount(term, minlength=len(terms)))
 
 
 def idf_of(frequency: NDArray[np.int64], living: int) -> NDArray[np.float64]:
@@ -69,20 +93,3 @@ def bm25(
 def kept_ids(ids: list[int]) -> NDArray[np.uint64]:
     """Return terms' ids as blocks keep them."""
     return np.array([term & TERM_MASK for term in ids], np.uint64)
-
-
-_NOTHING = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8))
-
-
-def _found(
-    segment: Segment, terms: NDArray[np.uint64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
-    block = segment.block
-    at = np.searchsorted(block.terms, terms)
-    at[at == len(block.terms)] = 0
-    which = np.flatnonzero(block.terms[at] == terms) if len(block.terms) else at[:0]
-    begin = block.starts[at[which]]
-    size = block.starts[at[which] + 1] - begin
-    ends = np.cumsum(size)
-    rows = np.arange(ends[-1] if len(ends) else 0) + np.repeat(begin - ends + size, size)
-    return np.repeat(which, size), block.locals[rows] + np.int64(segment.base), block.occurs[rows]

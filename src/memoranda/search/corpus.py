@@ -147,9 +147,14 @@ class Corpus:
         total = np.zeros(len(terms), np.int64)
         for segment in self.segments:
             block = segment.block
-            total += _counts(block.terms, np.diff(block.starts), terms)
+            if len(block.terms):
+                at = block.terms.searchsorted(terms)
+                held = block.terms.take(at, mode="clip") == terms
+                total += (block.starts.take(at + 1, mode="clip") - block.starts[at]) * held
         if self.living < len(self):
-            total -= _counts(*self._dead_terms, terms)
+            gone, counts = self._dead_terms
+            at = gone.searchsorted(terms)
+            total -= np.where(gone.take(at, mode="clip") == terms, counts.take(at, mode="clip"), 0) if len(gone) else 0
         return total
 
     @cached_property
@@ -200,11 +205,3 @@ def _segments(large: Sequence[WordBlock], small: Sequence[WordBlock]) -> list[Se
             batch.append(block)
             filled += len(block)
     return segments
-
-
-def _counts(terms: NDArray[np.uint64], counts: NDArray[np.int64], wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the counts of the wanted among ascending terms, 0 for one that is not there."""
-    if not len(terms):
-        return np.zeros(len(wanted), np.int64)
-    at = np.minimum(np.searchsorted(terms, wanted), len(terms) - 1)
-    return np.where(terms[at] == wanted, counts[at], 0)

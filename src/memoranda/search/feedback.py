@@ -6,6 +6,7 @@ so nothing of the text is needed.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -80,9 +81,9 @@ def expansion(
 
 
 def _terms_of(corpus: Corpus, passages: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64]]]:
-    bases = np.array([segment.base for segment in corpus.segments], np.int64)
+    bases = [segment.base for segment in corpus.segments]
     for passage in passages.tolist():
-        segment = corpus.segments[int(np.searchsorted(bases, passage, side="right")) - 1]
+        segment = corpus.segments[bisect_right(bases, passage) - 1]
         block = segment.block
         at = np.flatnonzero(block.locals == passage - segment.base)
         terms = block.terms[np.searchsorted(block.starts, at, side="right") - 1]

@@ -52,21 +52,23 @@ def join(blocks: Sequence[WordBlock], order: NDArray[np.int64]) -> WordBlock:
 
     if len(order) > MAX_PASSAGES:
         raise ValueError(f"A block holds at most {MAX_PASSAGES} passages, not {len(order)}.")
-    total = sum(len(block) for block in blocks)
+    sizes = [len(block) for block in blocks]
+    total = sum(sizes)
     places = np.full(total, MAX_PASSAGES, np.uint64)
     places[order] = np.arange(len(order), dtype=np.uint64)
-    parts: list[NDArray[np.uint64]] = []
-    base = 0
-    for block in blocks:
-        # The same integers as in `pack_words`: sorting them sorts by term, then by passage.
-        local = places[base : base + len(block)][block.locals]
-        keys = np.repeat(block.terms << np.uint64(TERM_SHIFT), np.diff(block.starts))
-        keys |= local << np.uint64(8)
-        keys |= block.occurs
-        parts.append(keys if len(order) == total else keys[local != MAX_PASSAGES])
-        base += len(block)
-    keys = np.concatenate(parts)
-    keys.sort()
+    bases = np.repeat(np.cumsum([0, *sizes[:-1]]), [len(block.locals) for block in blocks])
+    local = places[bases + np.concatenate([block.locals for block in blocks])]
+    # The same integers as in `pack_words`: sorting them sorts by term, then by passage.
+    terms = np.concatenate([block.terms for block in blocks])
+    frequencies = np.concatenate([block.starts[1:] for block in blocks])
+    frequencies -= np.concatenate([block.starts[:-1] for block in blocks])
+    keys = np.repeat(terms << np.uint64(TERM_SHIFT), frequencies)
+    keys |= local << np.uint64(8)
+    keys |= np.concatenate([block.occurs for block in blocks])
+    if len(order) < total:
+        keys = keys[local != MAX_PASSAGES]
+    # Each block is an ascending run, which a merging sort makes the most of.
+    keys.sort(kind="stable")
     ids = keys >> np.uint64(TERM_SHIFT)
     first = np.flatnonzero(np.concatenate((np.ones(min(1, len(ids)), bool), ids[1:] != ids[:-1])))
     return WordBlock(

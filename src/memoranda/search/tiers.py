@@ -4,9 +4,9 @@ Blocks fall into three tiers by how many passages they hold: *small* (fewer than
 *large*. 32 small ones become one. Middle ones become a large one as soon as they hold 1,024 passages together. Large
 ones stay as they are, until more than a quarter of their passages is dead.
 
-So a scope of n passages has at most 31 small blocks, 31 middle ones and n / 1,024 large ones. A passage is packed once by
-its write and rewritten at most twice on its way up, whatever n is; and writing a block anew for its dead copies at most
-three living passages for each of those, so every write and every deletion pays for a constant number of passages.
+So a scope of n passages has at most 31 small blocks, 31 middle ones and n / 1,024 large ones. A passage is packed once
+by its write and rewritten at most twice on its way up, whatever n is; and writing a block anew for its dead copies at
+most three living passages for each of those, so every write and every deletion pays for a constant number of passages.
 """
 
 from __future__ import annotations
