@@ -22,7 +22,6 @@ from langgraph.store.base import BaseStore
 from memoranda import MemoryStore
 from memoranda.agents.middleware import MemoryMiddleware
 from memoranda.backends import StoreBackend, by_user
-from memoranda.errors import SearchUnavailableError
 from memoranda.testing.scripted import ScriptedChatModel, call, say
 from tests.integrations.support import saver
 from tests.recipes.support import Context, answers, tree, turn
@@ -89,14 +88,16 @@ def test_a_tool_keeps_a_profile(store: MemoryStore) -> None:
     assert [entry.operation for entry in store.history(("users",), "u-1")] == ["write"]
 
 
-def test_a_query_is_refused_and_not_ignored(store: MemoryStore) -> None:
-    """The guides search by meaning with `query=`. This version has no index.
+def test_a_query_is_answered_without_an_embedder(store: MemoryStore) -> None:
+    """The guides search with `query=` and an embedding model; here words alone are enough to begin with.
 
-    LangGraph's stores without one ignore the query and return anything; that would read like an answer.
+    LangGraph's stores without an index ignore the query and return anything; that would read like an answer.
     """
     store.put(("memories", "ann"), "m1", {"data": "likes pizza"})
-    with pytest.raises(SearchUnavailableError):
-        store.search(("memories", "ann"), query="food?")
+    store.put(("memories", "ann"), "m2", {"data": "works as a plumber"})
+    found = store.search(("memories", "ann"), query="which pizza?", limit=1)
+    assert [item.key for item in found] == ["m1"]
+    assert found[0].score > 0
 
 
 def test_filters_and_pages(store: MemoryStore) -> None:

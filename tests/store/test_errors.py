@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from langgraph.store.base import GetOp, PutOp, SearchOp
 from langgraph.store.base import InvalidNamespaceError as LangGraphError
@@ -99,13 +101,18 @@ def test_labels_with_a_dot_are_welcome(shared: MemoryStore, ns: Namespace) -> No
     assert len(shared.list_namespaces(prefix=ns)) == 6
 
 
-def test_a_query_is_refused_not_ignored(shared: MemoryStore, ns: Namespace) -> None:
+def test_without_an_index_a_query_is_refused_not_ignored(
+    store_url: str, open_here: Callable[..., MemoryStore]
+) -> None:
+    store = open_here(store_url, index=False)
     with pytest.raises(SearchUnavailableError) as caught:
-        shared.search(ns, query="tea")
+        store.search(("ann",), query="tea")
     assert isinstance(caught.value, NotImplementedError)
     with pytest.raises(SearchUnavailableError):
-        shared.batch([SearchOp(ns, query="tea")])
-    assert shared.search(ns, query="") == []
+        store.batch([SearchOp(("ann",), query="tea")])
+    with pytest.raises(SearchUnavailableError):
+        store.recall(("ann",), "tea")
+    assert store.search(("ann",), query="") == []
 
 
 def test_unknown_operators_and_operations(shared: MemoryStore, ns: Namespace) -> None:
@@ -124,7 +131,7 @@ async def test_the_async_face_raises_the_same(shared: MemoryStore, ns: Namespace
         await shared.aput((), "k", {"n": 1})
     with pytest.raises(InvalidValueError):
         await shared.aput(ns, "k", {"n": float("nan")})
-    with pytest.raises(SearchUnavailableError):
-        await shared.asearch(ns, query="tea")
+    with pytest.raises(InvalidValueError):
+        await shared.arecall(ns, " ")
     with pytest.raises(InvalidNamespaceError):
         await shared.awrite(("a\x00",), "/k", "x")
