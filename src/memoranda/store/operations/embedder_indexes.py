@@ -6,6 +6,7 @@ From the moment that an index is registered, every writer leaves what it adds on
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from memoranda.search.embedding import Identity
 from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, transact
@@ -15,6 +16,8 @@ from memoranda.store.operations.indexing import Part
 
 ATTENDED = 24 * 3_600 * 1_000_000
 """Microseconds for which an index is kept, beside another that serves, after a process last used its embedder."""
+
+Drop: TypeAlias = Literal["all", "unattended", "none"]
 
 _PAGE = 256
 
@@ -56,17 +59,21 @@ def attend(context: Context, index: IndexRow) -> Operation[None]:
         yield from transact("write", lambda: query("attend_index", **params))
 
 
-def serve(context: Context, index_id: int, *, drop_others: bool, keep_attended: bool) -> Operation[None]:
+def serve(context: Context, index_id: int, *, drop: Drop) -> Operation[None]:
     """Let an index answer queries, and drop others.
 
     Args:
         context: The store's settings.
         index_id: The index that is complete.
-        drop_others: Whether others are dropped at all.
-        keep_attended: Spare those that some process counts on.
+        drop: Which others: all, those that no process counts on any more, or none.
     """
-    yield from transact("write", lambda: _serve(context, index_id, drop_others, keep_attended))
-    while (yield from transact("write", _drop_ownerless)):
+    yield from transact("write", lambda: _serve(context, index_id, drop))
+    yield from drop_ownerless(context)
+
+
+def drop_ownerless(context: Context) -> Operation[None]:
+    """Delete the vectors and waiting lists of indexes that are no more, a page at a time."""
+    while (yield from transact("write", _drop_page)):
         pass
 
 
@@ -104,19 +111,20 @@ def _register(context: Context, identity: Identity) -> Body[IndexRow]:
     return IndexRow(rows[0][0], identity, "building", "", now + ATTENDED)
 
 
-def _serve(context: Context, index_id: int, drop_others: bool, keep_attended: bool) -> Body[None]:
+def _serve(context: Context, index_id: int, drop: Drop) -> Body[None]:
     now = context.clock()
     indexes = yield from _locked_indexes(context)
     if all(index.id != index_id for index in indexes):
         return
     changes = [Sql("serve_index", {"id": index_id})]
     for index in indexes:
-        if index.id != index_id and drop_others and not (keep_attended and index.attended_until > now):
+        goes = drop == "all" or (drop == "unattended" and index.attended_until <= now)
+        if index.id != index_id and goes:
             changes.append(Sql("delete_index", {"id": index.id}))
     yield Batch(changes, last=True)
 
 
-def _drop_ownerless() -> Body[bool]:
+def _drop_page() -> Body[bool]:
     """Delete some blocks of indexes that are no more; whether there may be further ones."""
     rows = yield from query("ownerless_blocks", limit=_PAGE)
     yield Batch([Sql("delete_block", {"id": block}) for (block,) in rows], last=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memoranda.search.blocks import Waiting, pack_vectors, pack_waiting, unpack_waiting
 from memoranda.search.embedding import BATCH
@@ -35,7 +35,7 @@ class Vectors(NamedTuple):
         refused: Which texts it will never take; the others are asked for again.
     """
 
-    rows: Sequence[Sequence[float]]
+    rows: Sequence[Any]
     taken: Sequence[int]
     refused: Sequence[int] = ()
 

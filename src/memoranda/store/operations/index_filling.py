@@ -38,6 +38,7 @@ class Filler:
         self._seen: dict[int, int] = {}
         self._again = False
         self._rest: list[Row] = []
+        self.done = False
 
     def fill_some(self) -> Operation[bool]:
         """Go on with a namespace.
@@ -50,8 +51,8 @@ class Filler:
             if not self._rest:
                 # A second look at those that have changed meanwhile: a writer may have read the list of indexes just
                 # before this one was on it, and waited for its turn since.
-                again, self._again, self._after = not self._again, True, ""
-                return again
+                self.done, self._again, self._after = self._again, True, ""
+                return not self.done
         namespace_id, labels, passages = self._rest.pop(0)
         if self._again and self._seen.get(namespace_id) == passages:
             return True

@@ -1,0 +1,110 @@
+"""Embedders for tests, and stores with one of them: fast, offline, and as different from each other as real ones."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from memoranda import MemoryStore
+from memoranda.search.embedding import Embedder
+from memoranda.store.embedder_in_use import EmbedderInUse
+from memoranda.store.embedders import embedder_from
+from memoranda.store.embedding_worker import EmbeddingWorker
+
+_WORD = re.compile(r"\w+")
+_SYNONYMS = {"beverage": "tea", "feline": "cat", "automobile": "car"}
+
+
+class HashedWords:
+    """An embedder for tests that knows some synonyms: each word is a direction that its hash tells.
+
+    Args:
+        dims: Numbers per vector.
+        salt: Another salt makes another embedder, of the same size and class.
+    """
+
+    def __init__(self, dims: int = 64, salt: str = "") -> None:
+        self.dims = dims
+        self.salt = salt
+        self.seen: list[str] = []
+        self.calls = 0
+        self.failing: Exception | None = None
+        self.poison: str | None = None
+
+    def vector(self, text: str) -> list[float]:
+        """The sum of the words' directions."""
+        total = np.zeros(self.dims)
+        for word in _WORD.findall(text.lower()):
+            word = _SYNONYMS.get(word, word)
+            seed = int.from_bytes(hashlib.blake2b(f"{self.salt}{word}".encode(), digest_size=8).digest())
+            total += np.random.default_rng(seed).standard_normal(self.dims)
+        return total.tolist()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """The vectors of texts, unless told to fail."""
+        self.calls += 1
+        if self.failing is not None:
+            raise self.failing
+        if self.poison is not None and any(self.poison in text for text in texts):
+            raise ValueError("cannot embed this")
+        self.seen += texts
+        return [self.vector(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a query, unless told to fail."""
+        self.calls += 1
+        if self.failing is not None:
+            raise self.failing
+        return self.vector(text)
+
+
+class Embedding:
+    """A store with an embedder whose worker is driven by hand.
+
+    Args:
+        store: An open store, whose engine is used.
+        embed: What `index={"embed": …}` would take.
+        settings: Changes of the store's settings.
+    """
+
+    def __init__(self, store: MemoryStore, embed: Any, **settings: Any) -> None:
+        embedder = embed if isinstance(embed, Embedder) else embedder_from(embed)
+        context = replace(store.context, **settings)
+        self.in_use = EmbedderInUse(store.engine, context, embedder)
+        self.context = replace(context, embed_query=self.in_use.embed_query)
+        self.worker = EmbeddingWorker(store.engine, self.context, self.in_use)
+        self.store = MemoryStore(store.engine, self.context, url=store.url)
+
+    def drain(self) -> int:
+        """Do everything that there is to do; how many steps that took."""
+        steps = 1
+        while self.worker.work():
+            steps += 1
+        return steps
+
+    def meaning(self, scope: tuple[str, ...], query: str) -> dict[str, float]:
+        """The hits of a query that its vector has anything to do with: key to score."""
+        return {hit.key: hit.parts.meaning for hit in self.store.recall(scope, query) if hit.parts.meaning > 0}
+
+
+def rows(store: MemoryStore, name: str, **params: Any) -> list[Any]:
+    """The rows of a named statement."""
+    from memoranda.store.effects import query, transact
+
+    return store.engine.run(transact("snapshot", lambda: query(name, **params)))
+
+
+def counting(embed: Callable[[list[str]], list[list[float]]]) -> tuple[Callable[[list[str]], Any], list[int]]:
+    """A function that embeds, and the sizes of the batches that it got."""
+    sizes: list[int] = []
+
+    def function(texts: list[str]) -> list[list[float]]:
+        sizes.append(len(texts))
+        return embed(texts)
+
+    return function, sizes
