@@ -13,7 +13,7 @@ from memoranda.store.effects import Operation, Row, Sql, query, transact
 from memoranda.store.namespaces import decode_namespace, encode_namespace, prefix_range
 from memoranda.store.operations.context import Context, countable
 from memoranda.store.operations.item_passages import NUMBER_MASK
-from memoranda.store.operations.turns import checked_thread
+from memoranda.store.operations.turns import checked_thread, known_keys
 from memoranda.store.turns import RecordedTurn, ThreadSummary
 from memoranda.store.values import to_datetime, to_microseconds
 
@@ -158,8 +158,20 @@ def turns_around(context: Context, turn: tuple[Namespace, str, int], before: int
 def known_messages(context: Context, scope: Namespace, thread_id: str) -> Operation[frozenset[str]]:
     """The ids of the messages of a conversation that are recorded."""
     labels, thread = encode_namespace(tuple(scope)), checked_thread(thread_id)
-    asked = partial(query, "messages_of_thread", tenant=context.tenant, labels=labels, thread_id=thread)
-    return frozenset(row[0] for row in (yield from transact("read", asked)))
+    return frozenset((yield from known_keys(context, labels, thread)))
+
+
+def thread_checkpoint(context: Context, scope: Namespace, thread_id: str) -> Operation[str | None]:
+    """Up to which checkpoint of a checkpointer a conversation was taken over; None: it was not."""
+    place = {"tenant": context.tenant, "labels": encode_namespace(tuple(scope)), "thread_id": checked_thread(thread_id)}
+    rows = yield from transact("read", partial(query, "thread_checkpoint", **place))
+    return rows[0][0] if rows else None
+
+
+def note_thread_checkpoint(context: Context, scope: Namespace, thread_id: str, checkpoint: str) -> Operation[None]:
+    """Note up to which checkpoint of a checkpointer a conversation was taken over."""
+    place = {"tenant": context.tenant, "labels": encode_namespace(tuple(scope)), "thread_id": checked_thread(thread_id)}
+    yield from transact("write", partial(query, "set_thread_checkpoint", **place, checkpoint=checkpoint))
 
 
 def recorded(row: Row) -> RecordedTurn:

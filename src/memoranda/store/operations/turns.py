@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -66,10 +66,15 @@ class _Prepared(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Turns to record in one transaction, and the message that follows them if it is recorded already."""
+    """Turns to record in one transaction, among others that only show where they belong.
 
-    turns: list[_Prepared]
-    next_key: str | None
+    Args:
+        keys: The messages, in the order of the conversation.
+        turns: Those of them that are to be recorded.
+    """
+
+    keys: list[str]
+    turns: dict[str, _Prepared]
 
 
 def record_turns(
@@ -82,6 +87,7 @@ def record_turns(
     org: str | None = None,
     agent: str | None = None,
     run_id: str | None = None,
+    order: Sequence[str] = (),
 ) -> Operation[RecordedTurns]:
     """Record messages of a conversation, each once by its id, however often it is given.
 
@@ -98,6 +104,8 @@ def record_turns(
         org: Whose organisation.
         agent: The agent.
         run_id: The run.
+        order: The ids of messages, those of the turns among them, in the order of the conversation: of turns that
+            are recorded already, the ids are enough to show where others belong. Left out: the order of the turns.
 
     Returns:
         How many are new, and how many were known.
@@ -119,21 +127,28 @@ def record_turns(
     labels = encode_writable(tuple(scope))
     thread = checked_thread(thread_id)
     who = Circumstances(*(checked_name(name) for name in (user, org, agent, run_id)))
-    unique = list({_message_key(turn.message_id): _checked(turn) for turn in reversed(turns)}.items())[::-1]
-    if not unique:
+    given = {_message_key(turn.message_id): _checked(turn) for turn in reversed(turns)}
+    if not given:
         return RecordedTurns()
+    keys = list(dict.fromkeys(map(_message_key, order)))
+    keys += [key for key in reversed(given) if key not in set(keys)]
     known = set[str]()
-    if len(unique) > MOST_AT_ONCE or sum(len(turn.text) for _, turn in unique) > MOST_BYTES_AT_ONCE:
-        asked = partial(query, "messages_of_thread", tenant=context.tenant, labels=labels, thread_id=thread)
-        known = {row[0] for row in (yield from transact("read", asked))}
-    done = RecordedTurns(0, sum(key in known for key, _ in unique))
+    if len(given) > MOST_AT_ONCE or sum(len(turn.text) for turn in given.values()) > MOST_BYTES_AT_ONCE:
+        known = yield from known_keys(context, labels, thread)
+    done = RecordedTurns(0, sum(key in known for key in given))
     now = to_datetime(context.clock())
-    for pairs, following in _pieces(unique, known):
-        piece = _Piece([_prepare(context, key, turn, now) for key, turn in pairs], following)
+    for around, wanted in _pieces(keys, given, known):
+        piece = _Piece(around, {key: _prepare(context, key, given[key], now) for key in wanted})
         landed, to_tend = yield from transact("write", partial(_record, context, labels, thread, piece, who))
         done += landed
         yield from tend_all(context, to_tend)
     return done
+
+
+def known_keys(context: Context, labels: str, thread_id: str) -> Operation[set[str]]:
+    """The ids under which messages of a conversation are recorded."""
+    asked = partial(query, "messages_of_thread", tenant=context.tenant, labels=labels, thread_id=thread_id)
+    return {row[0] for row in (yield from transact("read", asked))}
 
 
 def forget_thread(context: Context, scope: Namespace, thread_id: str) -> Operation[int]:
@@ -243,23 +258,28 @@ def _prepare(context: Context, key: str, turn: Turn, now: datetime) -> _Prepared
     return _Prepared(turn, key, body, at, indexed_turn(body.decode(), who, at) if context.indexing else None)
 
 
-def _pieces(unique: Sequence[tuple[str, Turn]], known: set[str]) -> Iterator[tuple[list[tuple[str, Turn]], str | None]]:
-    """Runs of what is not known, cut where one is too much for a transaction, and the known message behind each."""
-    runs = [(is_known, list(run)) for is_known, run in groupby(unique, key=lambda pair: pair[0] in known)]
-    for index, (is_known, run) in enumerate(runs):
-        if is_known:
+def _pieces(
+    keys: Sequence[str], given: Mapping[str, Turn], known: Collection[str]
+) -> Iterator[tuple[list[str], list[str]]]:
+    """What to record in one transaction each: all the messages to look up, and those of them that are to be recorded.
+
+    Of those that are recorded already, or are there only to show where others belong, the nearest are enough.
+    """
+    fixed = [key not in given or key in known for key in keys]
+    start = 0
+    while start < len(keys):
+        if fixed[start]:
+            start += 1
             continue
-        following = runs[index + 1][1][0][0] if index + 1 < len(runs) else None
-        piece: list[tuple[str, Turn]] = []
-        size = 0
-        for pair in run:
-            if piece and (len(piece) == MOST_AT_ONCE or size + len(pair[1].text) > MOST_BYTES_AT_ONCE):
-                # What follows then is new itself, so its place is found by the one before and by the time.
-                yield piece, following
-                piece, size = [], 0
-            piece.append(pair)
-            size += len(pair[1].text)
-        yield piece, following
+        end, count, size = start, 0, 0
+        while end < len(keys) and not (known and fixed[end]) and count < MOST_AT_ONCE and size <= MOST_BYTES_AT_ONCE:
+            if not fixed[end]:
+                count, size = count + 1, size + len(given[keys[end]].text)
+            end += 1
+        following = next((keys[index] for index in range(end, len(keys)) if fixed[index]), None)
+        around = [*keys[max(start - 1, 0) : end], *([] if following is None else [following])]
+        yield around, [keys[index] for index in range(start, end) if not fixed[index]]
+        start = end
 
 
 @dataclass(slots=True)
@@ -286,23 +306,23 @@ def _record(
     yield from work.open([], {labels})
     scope = work.scopes[labels]
     here = {"namespace_id": scope.id, "thread_id": thread_id}
-    keys = [prepared.key for prepared in piece.turns] + ([] if piece.next_key is None else [piece.next_key])
+    keys = piece.keys
     head, *found = yield Batch(
         [Sql("thread_to_extend", here), *(Sql("place_of_message", {**here, "message_id": key}) for key in keys)]
     )
     places = {key: int(rows[0][0]) for key, rows in zip(keys, found, strict=True) if rows}
     thread = _Thread(scope.id, thread_id, *(head[0] if head else ()))
-    new = [prepared for prepared in piece.turns if prepared.key not in places]
+    new = [key for key in keys if key in piece.turns and key not in places]
     if not new:
         return RecordedTurns(0, len(piece.turns)), []
     written: list[Sql] = []
-    for run in _runs(piece.turns, places):
+    for run in _runs(piece, places):
         if written:
             yield Batch(written)
         yield from _lay_out(context, scope, thread, keys, run, places)
         written = [_insert(context, scope, thread, prepared, places[prepared.key], who, work.now) for prepared in run]
         thread.turns += len(run)
-    moments = [to_microseconds(prepared.at) for prepared in new]
+    moments = [to_microseconds(piece.turns[key].at) for key in new]
     row = {
         **here,
         "turns": thread.turns,
@@ -315,10 +335,12 @@ def _record(
     return RecordedTurns(len(new), len(piece.turns) - len(new)), work.to_tend
 
 
-def _runs(turns: Sequence[_Prepared], places: dict[str, int]) -> list[list[_Prepared]]:
+def _runs(piece: _Piece, places: Mapping[str, int]) -> list[list[_Prepared]]:
     """The new turns, those together that stand together."""
-    known = dict(places)
-    return [list(run) for is_known, run in groupby(turns, key=lambda one: one.key in known) if not is_known]
+    known = set(places)
+    keys = [key for key in piece.keys if key in known or key in piece.turns]
+    runs = groupby(keys, key=lambda key: key in known)
+    return [[piece.turns[key] for key in run] for is_known, run in runs if not is_known]
 
 
 def _lay_out(
