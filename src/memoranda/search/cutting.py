@@ -105,7 +105,7 @@ def cut_line(line: str) -> Iterator[str]:
 
     Example:
         >>> [len(piece) for piece in cut_line("word " * 400)]
-        [894, 894, 209]
+        [899, 899, 199]
     """
     held: list[str] = []
     size = 0

@@ -87,7 +87,7 @@ class _Layout:
         elif not token.startswith("["):
             if isinstance(node.value, Mapping):
                 yield from (child for name, child in children if name == token)
-        elif isinstance(node.value, Sequence) and not isinstance(node.value, str):
+        elif isinstance(node.value, (list, tuple)):
             listed = [child for _, child in children]
             index = token[1:-1]
             if index == "*":

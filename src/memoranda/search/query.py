@@ -11,7 +11,7 @@ from memoranda.search.scripts import CLASSES, HAN, folded, is_hiragana, lowered,
 from memoranda.search.stems import stem_of
 from memoranda.search.stopwords import QUESTIONS, SMALL_CHARACTERS, drops
 from memoranda.search.tokens import speaker_id, term_id
-from memoranda.search.words import Kind, Word, words_in
+from memoranda.search.words import Kind, Word, date_term, words_in
 
 MAX_CHARACTERS = 2_000
 """Of a longer query only so much is read."""
@@ -124,7 +124,7 @@ def _weighted(words: Sequence[Word], text: str, weights: Weights) -> Iterator[tu
         if word.kind == Kind.WORD and (name := other_name(word.surface.lower())):
             yield stem_of(name), weights.other
     for day in dates_in(normalised(text)):
-        yield f"{day.year}{day.month:02}{day.day:02}", weights.compound
+        yield date_term(day.year, day.month, day.day), weights.compound
         for part in (str(day.day), stem_of(f"{day:%B}".lower()), str(day.year)):
             yield part, weights.other
 

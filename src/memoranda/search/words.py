@@ -64,6 +64,7 @@ _SEQUENCE = re.compile(
 )
 _ASCII_WORD = re.compile(r"[a-z]+|[A-Z][a-z]*")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_DATE = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?:T(\d.*))?")
 _SCHEME = re.compile(r"^(?:[a-z][a-z0-9+]{1,15}://)?(?:www\.)?")
 _SECTIONS = re.compile(r"[@/:+#&=~%?,\\]+")
 _HYPHENS = re.compile(r"[-_']+")
@@ -72,6 +73,16 @@ _LETTERS_DIGITS = re.compile(r"([^\W\d]{2,})(\d+)|(\d+)([^\W\d]{1,3})")
 _WHOLE = 120
 _PARTS = 24
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+
+
+def date_term(year: int, month: int, day: int) -> str:
+    """The term of a whole date, however its numbers are written.
+
+    Example:
+        >>> date_term(2023, 5, 8)
+        '=2023-05-08'
+    """
+    return f"{EXTRA}{year:04}-{month:02}-{day:02}"
 
 
 def words_in(chunk: str) -> Iterator[Word]:
@@ -126,6 +137,13 @@ def _sequence(piece: str) -> Iterator[Word]:
     body = piece[len(mark) : len(piece) - len(tail)]
     if "," in body:
         body = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), body)
+    if body[:4].isdigit() and (date := _DATE.fullmatch(body)):
+        year, _, month, day, time = date.groups()
+        yield from (_word(part) for part in (year, month, day))
+        yield Word(Kind.COMPOUND, piece, (), (date_term(int(year), int(month), int(day)),))
+        if time:
+            yield from _sequence(time)
+        return
     sections = _SECTIONS.split(body) if not body.isalnum() else [body]
     for section in sections:
         yield from _section(section)
