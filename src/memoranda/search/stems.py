@@ -51,6 +51,8 @@ def stem_of(word: str) -> str:
         >>> stem_of("running"), stem_of("cafés"), stem_of("книгами")
         ('run', 'cafe', 'книг')
     """
+    if word.isascii() and word.isalpha() and 2 < len(word) <= _LONGEST:  # most words, the short way
+        return _stem("english", word) or word
     plain = folded(word)
     if len(plain) < 3 or len(plain) > _LONGEST or any(map(str.isdigit, plain)):
         return plain
