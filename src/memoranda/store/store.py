@@ -363,6 +363,10 @@ class MemoryStore(BaseStore):
     turns, aturns = _blocking(turn_reading.turns), _awaiting(turn_reading.turns)
     threads, athreads = _blocking(turn_reading.threads), _awaiting(turn_reading.threads)
     known_messages, aknown_messages = _blocking(turn_reading.known_messages), _awaiting(turn_reading.known_messages)
+    thread_checkpoint = _blocking(turn_reading.thread_checkpoint)
+    athread_checkpoint = _awaiting(turn_reading.thread_checkpoint)
+    note_thread_checkpoint = _blocking(turn_reading.note_thread_checkpoint)
+    anote_thread_checkpoint = _awaiting(turn_reading.note_thread_checkpoint)
     forget_thread, aforget_thread = _blocking(recording.forget_thread), _awaiting(recording.forget_thread)
 
     changes, achanges = _blocking(feed.changes), _awaiting(feed.changes)
