@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import apsw
 import numpy as np
+import psycopg
 
 from memoranda import MemoryStore
 from memoranda.search.embedding import Embedder
@@ -92,19 +93,19 @@ class Embedding:
         return {hit.key: hit.parts.meaning for hit in self.store.recall(scope, query) if hit.parts.meaning > 0}
 
 
-def rows(store: MemoryStore, name: str, **params: Any) -> list[Any]:
-    """The rows of a named statement."""
-    from memoranda.store.effects import query, transact
-
-    return store.engine.run(transact("snapshot", lambda: query(name, **params)))
-
-
-def counting(embed: Callable[[list[str]], list[list[float]]]) -> tuple[Callable[[list[str]], Any], list[int]]:
-    """A function that embeds, and the sizes of the batches that it got."""
-    sizes: list[int] = []
-
-    def function(texts: list[str]) -> list[list[float]]:
-        sizes.append(len(texts))
-        return embed(texts)
-
-    return function, sizes
+def blocks_of(url: str) -> dict[tuple[int, int], list[bytes]]:
+    """The bodies of all blocks as they lie in the database, by part and index."""
+    found: dict[tuple[int, int], list[bytes]] = {}
+    statement = "SELECT part, index_id, body FROM blocks ORDER BY id"
+    if url.startswith("sqlite"):
+        connection = apsw.Connection(url.removeprefix("sqlite:///"))
+        try:
+            listed = list(connection.execute(statement))
+        finally:
+            connection.close()
+    else:
+        with psycopg.connect(url, options="-c search_path=memoranda") as server:
+            listed = server.execute(statement).fetchall()  # type: ignore[arg-type]
+    for part, owner, body in listed:
+        found.setdefault((part, owner), []).append(bytes(body))
+    return found
