@@ -26,7 +26,7 @@ from memoranda.errors import MemorandaError, StoreClosedError
 from memoranda.store.changes import ChangeSet, Delete, Namespace, Write, current_author
 from memoranda.store.effects import Operation
 from memoranda.store.engines.base import Engine, SchemaState
-from memoranda.store.operations import expiry, feed, files, listing, recalling, stats, turn_reading
+from memoranda.store.operations import episode_searching, expiry, feed, files, listing, recalling, stats, turn_reading
 from memoranda.store.operations import history as looking_back
 from memoranda.store.operations import proposals as waiting
 from memoranda.store.operations import turns as recording
@@ -362,6 +362,8 @@ class MemoryStore(BaseStore):
     record_turns, arecord_turns = _blocking(recording.record_turns), _awaiting(recording.record_turns)
     turns, aturns = _blocking(turn_reading.turns), _awaiting(turn_reading.turns)
     threads, athreads = _blocking(turn_reading.threads), _awaiting(turn_reading.threads)
+    search_episodes = _blocking(episode_searching.search_episodes)
+    asearch_episodes = _awaiting(episode_searching.search_episodes)
     known_messages, aknown_messages = _blocking(turn_reading.known_messages), _awaiting(turn_reading.known_messages)
     thread_checkpoint = _blocking(turn_reading.thread_checkpoint)
     athread_checkpoint = _awaiting(turn_reading.thread_checkpoint)

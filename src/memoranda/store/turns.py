@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
 from memoranda.store.changes import Namespace
+from memoranda.store.recalled import ScoreParts
 
 Role: TypeAlias = Literal["user", "assistant", "tool"]
 
@@ -120,3 +122,64 @@ class ThreadSummary:
     first_at: datetime
     last_at: datetime
     title: str
+
+
+EpisodeOrder: TypeAlias = Literal["relevance", "time"]
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeHit:
+    """A turn that answers a query, and what was said around it.
+
+    Args:
+        turn: The turn.
+        passage: That of its text which answers best.
+        score: How well it answers; higher is better, comparable within one answer only.
+        parts: What the score is made of.
+        before: The turns before it, in their order.
+        behind: The turns after it, in their order.
+    """
+
+    turn: RecordedTurn
+    passage: str
+    score: float
+    parts: ScoreParts = field(default_factory=ScoreParts)
+    before: tuple[RecordedTurn, ...] = ()
+    behind: tuple[RecordedTurn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A conversation in which something was found.
+
+    Args:
+        thread: The conversation.
+        hits: What was found in it: the best first, or, where the answer is by time, as it was said.
+    """
+
+    thread: ThreadSummary
+    hits: tuple[EpisodeHit, ...]
+
+    @property
+    def score(self) -> float:
+        """How well the best of it answers."""
+        return max(hit.score for hit in self.hits)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEpisodes:
+    """The conversations that answer a query, and what the reader should know about them.
+
+    Args:
+        episodes: The conversations: the one that answers best first, or the one that was held last.
+        notices: What was left out or could not be done, such as a query that was cut.
+    """
+
+    episodes: tuple[Episode, ...] = ()
+    notices: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Episode]:
+        return iter(self.episodes)
+
+    def __len__(self) -> int:
+        return len(self.episodes)

@@ -15,10 +15,6 @@ from memoranda.store.operations.item_passages import NUMBER_MASK, Indexed, Place
 from memoranda.store.values import to_microseconds
 
 _QUESTION_MARKS: Final = ("?", "？", "؟", "\u037e", "⸮")
-_MONTHS: Final = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 
 
 def session_of(thread_id: str) -> int:
@@ -27,8 +23,8 @@ def session_of(thread_id: str) -> int:
 
 
 def date_of(at: datetime) -> str:
-    """A date as people write it, for the text that is indexed."""
-    return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
+    """The date that is indexed with a turn; `indexed_text` spells it out."""
+    return at.date().isoformat()
 
 
 def indexed_turn(text: str, who: str, at: datetime) -> list[Indexed]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 from memoranda.store.changes import Namespace
-from memoranda.store.effects import Operation, Row, Sql, query, transact
+from memoranda.store.effects import Operation, Row, query, transact
 from memoranda.store.namespaces import decode_namespace, encode_namespace, prefix_range
 from memoranda.store.operations.context import Context, countable
 from memoranda.store.operations.item_passages import NUMBER_MASK
@@ -125,34 +125,7 @@ def threads(
         limit=countable(limit),
     )
     rows = yield from transact("read", asked)
-    return [
-        ThreadSummary(
-            decode_namespace(labels), thread, count, to_datetime(first_at), to_datetime(last_at), title_of(body)
-        )
-        for labels, thread, count, first_at, last_at, body in rows
-    ]
-
-
-def turns_around(context: Context, turn: tuple[Namespace, str, int], before: int, behind: int) -> list[Sql]:
-    """The statements for a turn with its neighbours: those before it, the nearest first, then it and those behind.
-
-    Args:
-        context: The store's settings.
-        turn: Its namespace, thread and place.
-        before: How many before it.
-        behind: How many behind it.
-    """
-    namespace, thread_id, place = turn
-    here = {
-        "tenant": context.tenant,
-        "labels": encode_namespace(namespace),
-        "thread_id": thread_id,
-        "place": place,
-    }
-    return [
-        Sql("turns_up_to_place", {**here, "limit": before}),
-        Sql("turns_from_place", {**here, "limit": behind + 1}),
-    ]
+    return [summarised(row) for row in rows]
 
 
 def known_messages(context: Context, scope: Namespace, thread_id: str) -> Operation[frozenset[str]]:
@@ -196,6 +169,14 @@ def recorded(row: Row) -> RecordedTurn:
         org=org,
         agent=agent,
         run_id=run_id,
+    )
+
+
+def summarised(row: Row) -> ThreadSummary:
+    """A conversation from its row."""
+    labels, thread, count, first_at, last_at, body = row
+    return ThreadSummary(
+        decode_namespace(labels), thread, count, to_datetime(first_at), to_datetime(last_at), title_of(body)
     )
 
 

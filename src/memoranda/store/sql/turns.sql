@@ -96,6 +96,22 @@ WHERE n.tenant = :tenant AND n.labels = :labels AND t.thread_id = :thread_id AND
 ORDER BY t.place DESC
 LIMIT :limit;
 
+-- name: turn_by_id
+SELECT t.id, n.labels, t.thread_id, t.message_id, t.place, t.role, t.speaker, t.user_id, t.org_id, t.agent_id, t.run_id,
+       t.at, t.recorded_at, t.tools, t.other_blocks, t.size, t.body
+FROM turns t
+JOIN namespaces n ON n.id = t.namespace_id
+WHERE t.id = :id;
+
+-- name: thread_to_show
+SELECT n.labels, h.thread_id, h.turns, h.first_at, h.last_at,
+       (SELECT t.body FROM turns t
+        WHERE t.namespace_id = n.id AND t.thread_id = h.thread_id AND t.role = 'user'
+        ORDER BY t.place LIMIT 1)
+FROM namespaces n
+JOIN threads h ON h.namespace_id = n.id
+WHERE n.tenant = :tenant AND n.labels = :labels AND h.thread_id = :thread_id;
+
 -- name: threads_by_time
 SELECT n.labels, h.thread_id, h.turns, h.first_at, h.last_at,
        (SELECT t.body FROM turns t
