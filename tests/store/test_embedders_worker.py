@@ -10,7 +10,9 @@ from collections.abc import Callable
 import pytest
 
 from memoranda import MemoryStore
-from tests.store.embedding_support import Embedding, HashedWords
+from memoranda.search.blocks import VectorBlock
+from memoranda.store.operations.indexing import Part
+from tests.store.embedding_support import Embedding, HashedWords, blocks_of
 
 ANN = ("ann",)
 
@@ -71,7 +73,7 @@ def test_what_dies_while_it_waits_gets_no_vector(embedding: Embedding, words: Ha
     assert (status.embedded, status.waiting) == (1, 0)
 
 
-def test_what_dies_while_it_is_embedded_gets_no_vector(store: MemoryStore) -> None:
+def test_what_dies_while_it_is_embedded_gets_no_vector(store: MemoryStore, store_url: str) -> None:
     deleting: list[str] = []
 
     class Slow(HashedWords):
@@ -89,6 +91,8 @@ def test_what_dies_while_it_is_embedded_gets_no_vector(store: MemoryStore) -> No
     status = embedding.worker.status().in_use
     assert status is not None
     assert (status.embedded, status.waiting, status.passages) == (1, 0, 1)
+    ((body,),) = [bodies for (part, _), bodies in blocks_of(store_url).items() if part == Part.VECTORS]
+    assert len(VectorBlock.unpack(body)) == 1
 
 
 def test_of_two_workers_on_one_block_the_second_drops_its_work(store: MemoryStore) -> None:
