@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.store.base import PutOp
 
-from memoranda import MemoryStore
+from memoranda import ChangeSet, MemoryStore, Write
 from memoranda.errors import SearchUnavailableError
 from memoranda.search.blocks import VectorBlock
 from memoranda.store.index_status import IndexStatus
@@ -208,8 +207,7 @@ reindex(embedding.store.engine, embedding.context, embedding.worker)
 def test_killed_in_the_middle_it_goes_on_and_does_nothing_twice(
     store: MemoryStore, store_url: str, tmp_path: Path
 ) -> None:
-    texts = [{"content": f"note {number} about tea"} for number in range(400)]
-    store.batch([PutOp(("user",), f"/{number}.md", text) for number, text in enumerate(texts)])
+    store.commit(ChangeSet([Write(ANN, f"/{number}.md", f"note {number} about tea") for number in range(400)]))
     notes = tmp_path / "notes"
     code = _KILLED.format(root=str(Path(__file__).parents[2]), notes=str(notes), url=store_url)
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
