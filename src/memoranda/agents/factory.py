@@ -14,6 +14,7 @@ from langgraph.store.base import BaseStore
 
 from memoranda.agents.adopting import BackendLike, adopted
 from memoranda.agents.compiling import Checkpoints, DeepAgent, compiled
+from memoranda.agents.episodes import Episodes, episode_tools, recorder_of, with_recorder
 from memoranda.agents.middleware.subagents import SubagentsMiddleware
 from memoranda.agents.models import chat_model
 from memoranda.agents.stack import Fence, Stack
@@ -34,6 +35,7 @@ def create_deep_agent(
     permissions: Sequence[Any] | None = None,
     hooks: Sequence[Any] | None = (),
     backend: BackendLike | None = None,
+    episodes: Episodes = False,
     subagents: Sequence[Mapping[str, Any]] | None = None,
     interrupt_on: Mapping[str, Any] | None = None,
     response_format: Any = None,
@@ -49,8 +51,8 @@ def create_deep_agent(
 
     Everything that the agent, its subagents, its memory and its skills do with files goes through one guard around the
     backend. The middleware stands in this order, the first outermost: files, approval, to-do list, subagents,
-    summarisation, unanswered tool calls, **yours**, skills, prompt caching, memory, human in the loop. One of yours
-    that has the name of one of ours takes its place. Those of ours that you give with a backend of their own are put
+    summarisation, unanswered tool calls, **yours**, skills, prompt caching, memory, human in the loop, episodes. One
+    of yours that has the name of one of ours takes its place. Those of ours that you give with a backend of their own are put
     behind the guard as well, subagents' too; the files of a `runnable` subagent are its own affair.
 
     Args:
@@ -64,6 +66,10 @@ def create_deep_agent(
         permissions: `FilesystemPermission`s; the first that matches decides, and what none matches is allowed.
         hooks: Functions that see every change before it lands; see `memoranda.backends.hooks`.
         backend: Where files lie; a function of the runtime that gives it; None keeps them in the state of the thread.
+        episodes: Whether conversations are recorded, each finished turn once, and the agent has the tool
+            `search_past_conversations`. True records them for the user who runs; a scope, a tuple or a function of the
+            runtime says for whom; an `EpisodeRecorder` says it all. Needs a `MemoryStore` and a `thread_id`.
+            A subagent has the tool too, but what it says is not recorded.
         subagents: Specifications as dictionaries: `name`, `description` and either `runnable`, or any of
             `system_prompt`, `tools`, `model`, `middleware`, `permissions`, `skills`, `interrupt_on` and
             `response_format`. A `general-purpose` one is there unless one of yours has that name.
@@ -85,6 +91,7 @@ def create_deep_agent(
         MissingPackageError: The model's provider is not installed.
         InvalidPermissionError: A rule or a hook is none, or one stands where a list belongs.
         InvalidSubagentError: A specification makes no subagent.
+        InvalidValueError: The store cannot record conversations.
         UnknownToolError: A tool is none, or `interrupt_on` names one that is not there.
         InvalidPathError: A source of memory or skills is no path.
         InvalidValueError: Sources of memory or skills are no texts.
@@ -103,7 +110,8 @@ def create_deep_agent(
     chat = chat_model(model)
     fence = Fence(permissions, hooks)
     stack = Stack(chat, adopted(backend), fence, memory, skills, interrupt_on, state_schema, name)
-    own_tools = list(tools or ())
+    recorder = recorder_of(episodes, middleware, store)
+    own_tools = [*(tools or ()), *episode_tools(episodes, recorder, tools or ())]
     tool_names(own_tools)
 
     def delegation(others: Sequence[AgentMiddleware[Any, Any, Any]]) -> AgentMiddleware[Any, Any, Any]:
@@ -114,7 +122,7 @@ def create_deep_agent(
             schemas=schemas if state_schema is None else [*schemas, state_schema],
         )
 
-    stacked = stack.middleware(middleware, delegation)
+    stacked = with_recorder(stack.middleware(middleware, delegation), recorder)
     theirs = [tool for spec in subagents or () for tool in spec.get("tools") or ()]
     check_interrupts(interrupt_on, [*own_tools, *theirs], stacked)
     return compiled(

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from memoranda.episodes.masking import mask_secrets as mask_secrets
     from memoranda.episodes.messages import Keeping as Keeping
     from memoranda.episodes.recording import EpisodeRecorder as EpisodeRecorder
+    from memoranda.episodes.tool import search_past_conversations as search_past_conversations
+    from memoranda.store.turns import Episode as Episode
+    from memoranda.store.turns import EpisodeHit as EpisodeHit
+    from memoranda.store.turns import FoundEpisodes as FoundEpisodes
     from memoranda.store.turns import RecordedTurn as RecordedTurn
     from memoranda.store.turns import RecordedTurns as RecordedTurns
     from memoranda.store.turns import ThreadSummary as ThreadSummary
@@ -29,7 +33,16 @@ _EXPORTS = {
     "memoranda.episodes.masking": ["mask_secrets"],
     "memoranda.episodes.messages": ["Keeping"],
     "memoranda.episodes.recording": ["EpisodeRecorder"],
-    "memoranda.store.turns": ["RecordedTurn", "RecordedTurns", "ThreadSummary", "Turn"],
+    "memoranda.episodes.tool": ["search_past_conversations"],
+    "memoranda.store.turns": [
+        "Episode",
+        "EpisodeHit",
+        "FoundEpisodes",
+        "RecordedTurn",
+        "RecordedTurns",
+        "ThreadSummary",
+        "Turn",
+    ],
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 

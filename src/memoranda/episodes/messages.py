@@ -213,7 +213,7 @@ class Keeping:
         else:
             tools = [str(call.get("name")) for call in _tool_calls(message)]
         hidden = said.role == "tool" and message.name in self.unrecorded_tools
-        text, size = ("[not recorded again]", None) if hidden else self._kept(text_of(message))
+        text, size = ("", None) if hidden else self._kept(text_of(message))
         return Turn(
             message_id=said.id,
             role=said.role,
