@@ -14,6 +14,7 @@ from memoranda.store.namespaces import prefix_range
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.embedder_indexes import drop_ownerless, serve, status
 from memoranda.store.operations.index_loading import LabelRange, index_missing
+from memoranda.store.operations.rewording import reword
 
 Progress = Callable[[int, int], None]
 
@@ -37,7 +38,8 @@ def reindex(
         engine: The store's engine.
         context: The store's settings.
         worker: What embeds; None: the store has no embedder.
-        progress: Told how many items, and then how many passages, are done of how many.
+        progress: Told how much is done of how much: items to index, then namespaces whose words are made anew,
+            then passages to embed.
         keep_old: Keep the vectors of other embedders.
 
     Returns:
@@ -75,6 +77,7 @@ def _index_words(engine: Engine, context: Context, tell: Progress) -> None:
     while some := engine.run(index_missing(context, LabelRange(*prefix_range(())), most=1)):
         done += some
         tell(done, max(done, total))
+    engine.run(reword(context, tell))
 
 
 def _embed(engine: Engine, context: Context, worker: EmbeddingWorker, tell: Progress) -> None:

@@ -132,7 +132,7 @@ def _texts(context: Context, blocks: list[_Block]) -> Operation[tuple[list[_Text
         chosen += [(block, entry) for entry in block.entries[:room]]
         owed[block.id] = block.entries[room:]
     sources = sorted({(block.scope, entry.source) for block, entry in chosen})
-    found = yield from transact("snapshot", lambda: _read_texts(context, sources))
+    found = yield from transact("snapshot", lambda: read_texts(context, sources))
     texts: list[_Text] = []
     for block, entry in chosen:
         text = found[block.scope, entry.source].get(entry.digest)
@@ -141,10 +141,15 @@ def _texts(context: Context, blocks: list[_Block]) -> Operation[tuple[list[_Text
     return texts, owed
 
 
-def _read_texts(
+def read_texts(
     context: Context, sources: list[tuple[IndexScope, int]]
 ) -> Body[dict[tuple[IndexScope, int], dict[int, str]]]:
-    """The texts of the passages of items and turns as they are now, by their digests."""
+    """The texts of the passages of items and turns as they are now, by their digests; as words find them too.
+
+    Args:
+        context: The store's settings.
+        sources: Scopes, and the numbers of items or positions of turns in them.
+    """
     now = context.clock()
     statements: list[Sql] = []
     for scope, source in sources:

@@ -83,3 +83,18 @@ WHERE n.tenant = :tenant;
 
 -- name: turn_to_embed
 SELECT role, speaker, at, body FROM turns WHERE id = :id;
+
+-- name: index_setting
+SELECT value FROM index_settings WHERE tenant = :tenant AND name = :setting;
+
+-- name: set_index_setting
+INSERT INTO index_settings (tenant, name, value)
+VALUES (:tenant, :name, :value)
+ON CONFLICT (tenant, name) DO UPDATE SET value = :value;
+
+-- name: keys_to_cut
+SELECT key
+FROM items
+WHERE namespace_id = :namespace_id AND live = 1 AND passages IS NOT NULL AND key > :after
+ORDER BY key
+LIMIT :limit;
