@@ -39,6 +39,11 @@ class ContextWeights:
     speaker: float = 0.06
     question: float = 0.1
 
+    @property
+    def most(self) -> float:
+        """What a passage can have at most, where the best has 1 before its context counts."""
+        return 1 + sum(self.previous) + sum(self.following) + self.session + self.speaker
+
 
 def in_context(
     corpus: Corpus,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from memoranda.errors import InvalidValueError
 from memoranda.search.corpus import Corpus
 from memoranda.search.vectors import rounded_query
 
@@ -17,11 +18,19 @@ def meaning_of(corpus: Corpus, vector: Sequence[float] | NDArray[np.floating], *
     Args:
         corpus: The passages; one without a vector is like nothing.
         vector: The query's vector, of the same embedder.
-        floor: The cosine that the embedder gives to texts that have nothing to do with each other.
+        floor: The cosine that the embedder gives to texts that have nothing to do with each other, below 1.
+
+    Raises:
+        InvalidValueError: The vector is none, or has another size than those of the passages.
     """
     meaning = np.zeros(len(corpus))
     query = rounded_query(vector)
     for block, rows, passages in corpus.vectors:
+        if block.dims != len(query.whole):
+            raise InvalidValueError(
+                f"The query's vector has {len(query.whole):,} dimensions and the index {block.dims:,}.",
+                "Embed the query with the embedder of the index.",
+            )
         cosines = block.cosines(query)
         # A later block overwrites: its vector is the newer one.
         meaning[passages] = cosines[rows]

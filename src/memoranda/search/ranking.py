@@ -44,8 +44,8 @@ class Ranking:
         k1: BM25: how much a term's second occurrence adds.
         b: BM25: how much a long passage loses.
         feedback: How the words of the best passages widen the query.
-        words: The weight of the words, where there is meaning too.
-        meaning: The weight of the meaning.
+        words: What the words weigh beside the meaning, where there is one.
+        meaning: What the meaning weighs beside the words.
         turns: How the context counts for turns of conversations.
         items: How it counts for passages of files and items.
     """
@@ -63,7 +63,7 @@ DEFAULT = Ranking()
 
 
 class RankedPassage(NamedTuple):
-    """One passage of a ranking; `words`, `meaning` and `context` add up to `score`."""
+    """One passage of a ranking; `words`, `meaning` and `context` add up to `score`, which is above 0 and at most 1."""
 
     part: int
     number: int
@@ -168,10 +168,13 @@ def rank(
     words = by_best(_words_of(corpus, query, allowed, settings))
     meaning = np.zeros(len(corpus))
     if vector is not None and len(corpus):
-        meaning = settings.meaning * by_best(meaning_of(corpus, vector, floor=floor) * allowed)
-        words = settings.words * words
+        meaning = by_best(meaning_of(corpus, vector, floor=floor) * allowed)
+        both = settings.words + settings.meaning
+        words, meaning = settings.words / both * words, settings.meaning / both * meaning
     total = in_context(corpus, words + meaning, speakers=query.speakers, turns=settings.turns, items=settings.items)
-    return Ranked(corpus, total * allowed, words, meaning)
+    # One divisor for all, so that no score is above 1 and the order stays.
+    most = max(settings.turns.most, settings.items.most)
+    return Ranked(corpus, total * allowed / most, words / most, meaning / most)
 
 
 def _words_of(corpus: Corpus, query: Query, allowed: NDArray[np.bool_], settings: Ranking) -> NDArray[np.float64]:

@@ -42,12 +42,7 @@ def pack_vectors(
     """
     import numpy as np
 
-    try:
-        table = np.asarray(vectors, np.float64)
-    except (TypeError, ValueError):
-        raise InvalidValueError(
-            "The embedder's vectors are not all lists of numbers of one size.", "Check the embedder."
-        ) from None
+    table = _numbers(vectors)
     if table.ndim != 2 or len(table) != len(numbers) or not 0 < table.shape[1] <= MAX_DIMENSIONS:
         raise InvalidValueError(
             f"{len(numbers)} passages need as many vectors of 1 to {MAX_DIMENSIONS:,} dimensions, not an array of the "
@@ -147,7 +142,7 @@ def rounded_query(vector: Sequence[float] | NDArray[np.floating]) -> RoundedQuer
     """
     import numpy as np
 
-    values = np.asarray(vector, np.float64)
+    values = _numbers(vector)
     if values.ndim != 1 or not 0 < len(values) <= MAX_DIMENSIONS or not np.isfinite(values).all():
         raise InvalidValueError(
             f"A query's vector must be 1 to {MAX_DIMENSIONS:,} finite numbers.", "Check the embedder."
@@ -172,11 +167,16 @@ def merge_vectors(blocks: Sequence[VectorBlock], dead: Collection[int] | NDArray
 
     Returns:
         The new block's body, or None when nothing is left.
+
+    Raises:
+        StoreCorruptError: The blocks' vectors are not of one size.
     """
     import numpy as np
 
     if not blocks:
         return None
+    if len({block.dims for block in blocks}) > 1:
+        raise corrupt("holds vectors of another size than its neighbours")
     numbers = np.concatenate([block.number for block in blocks])
     rows = np.concatenate([block.rounded for block in blocks])
     # The first of each number from the end is the latest.
@@ -190,3 +190,15 @@ def merge_vectors(blocks: Sequence[VectorBlock], dead: Collection[int] | NDArray
 def _sealed(numbers: NDArray[np.uint32], rounded: NDArray[np.int8]) -> bytes:
     loose = u32_planes((numbers.tolist(),))
     return seal(_VECTORS, (len(numbers), rounded.shape[1], 0), rounded.tobytes(), loose)
+
+
+def _numbers(given: object) -> NDArray[np.float64]:
+    import numpy as np
+
+    try:
+        return np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise InvalidValueError(
+            "The embedder gave something that is no vector of finite numbers, or vectors that are not all of one size.",
+            "Check the embedder.",
+        ) from None

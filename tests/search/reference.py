@@ -1,0 +1,153 @@
+"""The ranking once more, plainly: one passage at a time, from lists. What the arrays must agree with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from memoranda.search.blocks import QUESTION, Entry
+from memoranda.search.query import Query, QueryTerm
+from memoranda.search.ranking import ContextWeights, Ranking
+
+
+@dataclass
+class Scope:
+    """The living passages of a scope, with their vectors."""
+
+    scope: int
+    entries: dict[int, Entry] = field(default_factory=dict)
+    vectors: dict[int, list[float]] = field(default_factory=dict)
+
+
+def ask(*terms: int, speakers: Sequence[int] = (), **weights: float) -> Query:
+    """A query of terms that weigh 1."""
+    return Query(tuple(QueryTerm(term, 1.0, "") for term in terms), frozenset(speakers), "")
+
+
+Key = tuple[int, int]
+
+
+def ranked(
+    scopes: Sequence[Scope],
+    query: Query,
+    *,
+    vector: Sequence[float] | None = None,
+    floor: float = 0.0,
+    settings: Ranking,
+    since: int | None = None,
+    until: int | None = None,
+    require: int = 0,
+    exclude: int = 0,
+) -> list[tuple[Key, float]]:
+    """The passages (place of the scope, number) with a score, the best first."""
+    passages = {(at, number): entry for at, scope in enumerate(scopes) for number, entry in scope.entries.items()}
+    allowed = {
+        key
+        for key, entry in passages.items()
+        if (since is None or entry.at >= since)
+        and (until is None or entry.at < until)
+        and entry.flags & require == require
+        and not entry.flags & exclude
+    }
+    asked = {term.id: term.weight for term in query.terms}
+    words = _bm25(passages, asked, settings)
+    best = sorted((key for key in allowed if words[key]), key=lambda key: (-words[key], key))
+    added = _added(passages, best[: settings.feedback.passages], words, asked, settings)
+    more = _bm25(passages, added, settings)
+    words = {key: words[key] + more[key] for key in passages}
+    meaning = {key: _likeness(scopes, key, vector, floor) for key in passages}
+    own = dict.fromkeys(passages, 0.0)
+    both = settings.words + settings.meaning
+    shares = (settings.words / both, settings.meaning / both) if vector else (1.0, 0.0)
+    for scores, weight in zip((words, meaning), shares, strict=True):
+        highest = max((scores[key] for key in allowed), default=0.0)
+        for key in allowed:
+            own[key] += weight * scores[key] / highest if highest else 0.0
+    named = {entry.speaker for entry in passages.values()} & query.speakers - {0}
+    total = {key: _in_context(scopes, passages, own, key, named, settings) for key in passages}
+    kinds = (settings.turns, settings.items)
+    most = max(1 + sum((*kind.previous, *kind.following, kind.session, kind.speaker)) for kind in kinds)
+    return sorted(((key, total[key] / most) for key in allowed if total[key] > 0), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _idf(passages: dict[Key, Entry], term: int) -> float:
+    held = sum(term in entry.terms for entry in passages.values())
+    return math.log(1 + (len(passages) - held + 0.5) / (held + 0.5))
+
+
+def _bm25(passages: dict[Key, Entry], terms: dict[int, float], settings: Ranking) -> dict[Key, float]:
+    average = sum(entry.length for entry in passages.values()) / max(1, len(passages)) or 1.0
+    k1, b = settings.k1, settings.b
+    idf = {term: _idf(passages, term) for term in terms}
+    return {
+        key: sum(
+            weight * idf[term] * (k1 + 1) * occurs / (occurs + k1 * (1 - b + b * entry.length / average))
+            for term, weight in sorted(terms.items())
+            if (occurs := entry.terms.get(term, 0))
+        )
+        for key, entry in passages.items()
+    }
+
+
+def _added(
+    passages: dict[Key, Entry], best: list[Key], words: dict[Key, float], asked: dict[int, float], settings: Ranking
+) -> dict[int, float]:
+    rules = settings.feedback
+    gains: dict[int, float] = {}
+    for key in best:
+        share = words[key] / sum(words[each] for each in best)
+        for term, occurs in passages[key].terms.items():
+            if not term % 2 and term not in asked:
+                gains[term] = gains.get(term, 0.0) + share * occurs / (occurs + settings.k1)
+    frequent = {
+        term for term in gains if sum(term in entry.terms for entry in passages.values()) > rules.rare * len(passages)
+    }
+    gains = {term: gain * _idf(passages, term) for term, gain in gains.items() if term not in frequent}
+    chosen = sorted(gains, key=lambda term: (-gains[term], term))[: rules.terms]
+    return {term: rules.weight * gains[term] / max(gains.values()) for term in chosen}
+
+
+def _likeness(scopes: Sequence[Scope], key: Key, vector: Sequence[float] | None, floor: float) -> float:
+    mine = scopes[key[0]].vectors.get(key[1])
+    if mine is None or vector is None or not any(mine) or not any(vector):
+        return 0.0
+    top = max(map(abs, mine))
+    whole = [round(value / top * 127) for value in mine]
+    cosine = (
+        math.sumprod(whole, vector) if hasattr(math, "sumprod") else sum(map(float.__mul__, map(float, whole), vector))
+    )
+    cosine /= math.hypot(*whole) * math.hypot(*vector)
+    return min(1.0, max(0.0, (cosine - floor) / (1 - floor)))
+
+
+def _in_context(
+    scopes: Sequence[Scope],
+    passages: dict[Key, Entry],
+    own: dict[Key, float],
+    key: Key,
+    named: set[int],
+    settings: Ranking,
+) -> float:
+    entry = passages[key]
+    weights: ContextWeights = settings.turns if scopes[key[0]].scope % 2 else settings.items
+    session = sorted(
+        (each for each in passages if each[0] == key[0] and passages[each].session == entry.session),
+        key=lambda each: (passages[each].place, each[1]),
+    )
+    at = session.index(key)
+    total = own[key]
+    for distance, share in enumerate(weights.previous, 1):
+        if at - distance >= 0:
+            total += share * own[session[at - distance]]
+    for distance, share in enumerate(weights.following, 1):
+        if at + distance < len(session):
+            total += share * own[session[at + distance]]
+    best = sorted((own[each] for each in session), reverse=True)[: weights.best]
+    if best:
+        total += weights.session * sum(best) / len(best)
+    if len(named) == 1 and entry.speaker in named and total > 0:
+        total += weights.speaker
+    if entry.flags & QUESTION:
+        total = max(total - weights.question, 0.1 * total)
+    return total
