@@ -13,9 +13,8 @@ import psycopg
 
 from memoranda import MemoryStore
 from memoranda.search.embedding import Embedder
-from memoranda.store.embedder_in_use import EmbedderInUse
 from memoranda.store.embedders import embedder_from
-from memoranda.store.embedding_worker import EmbeddingWorker
+from memoranda.store.embedding_worker import with_embedder
 
 _WORD = re.compile(r"\w+")
 _SYNONYMS = {"beverage": "tea", "feline": "cat", "automobile": "car"}
@@ -75,10 +74,8 @@ class Embedding:
 
     def __init__(self, store: MemoryStore, embed: Any, **settings: Any) -> None:
         embedder = embed if isinstance(embed, Embedder) else embedder_from(embed)
-        context = replace(store.context, **settings)
-        self.in_use = EmbedderInUse(store.engine, context, embedder)
-        self.context = replace(context, embed_query=self.in_use.embed_query)
-        self.worker = EmbeddingWorker(store.engine, self.context, self.in_use)
+        self.context, self.worker = with_embedder(store.engine, replace(store.context, **settings), embedder)
+        self.in_use = self.worker.in_use
         self.store = MemoryStore(store.engine, self.context, url=store.url)
 
     def drain(self) -> int:

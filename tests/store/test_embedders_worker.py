@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -274,3 +277,38 @@ def test_a_query_is_embedded_once(embedding: Embedding, words: HashedWords) -> N
     for _ in range(3):
         embedding.store.recall(ANN, "beverage")
     assert words.calls == before + 1
+
+
+_FORKED = """
+import os, sys, threading
+sys.path.insert(0, {root!r})
+from memoranda import open_store
+from tests.store.embedding_support import Embedding, HashedWords
+
+entered, leave = threading.Event(), threading.Event()
+
+class Hanging(HashedWords):
+    def embed_documents(self, texts):
+        if os.getpid() == parent:
+            entered.set()
+            leave.wait(20)
+        return super().embed_documents(texts)
+
+parent = os.getpid()
+embedding = Embedding(open_store({url!r}), Hanging())
+embedding.worker.wake()
+assert entered.wait(10)
+child = os.fork()
+if child == 0:
+    embedding.store.write(("ann",), "/tea.md", "green tea")
+    embedding.worker.wake()
+    os._exit(0 if embedding.worker.wait(10) and embedding.meaning(("ann",), "beverage") else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+leave.set()
+"""
+
+
+def test_a_fork_while_it_embeds_leaves_the_child_a_worker_of_its_own(store: MemoryStore, store_url: str) -> None:
+    code = _FORKED.format(root=str(Path(__file__).parents[2]), url=store_url)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.strip() == "0", done.stderr

@@ -51,15 +51,19 @@ class EmbedderInUse:
         self.embedder = embedder
         self.last_error: str | None = None
         self.dropped = False
-        self._introducing = threading.Lock()
         self._identity: Identity | None = None
         self._index: IndexRow | None = None
         self._vectors: OrderedDict[str, Matrix] = OrderedDict()
-        self._keeping = threading.Lock()
+        self.after_fork()
         self._query_failures = 0
         self._query_again = 0.0
         self._told: set[str] = set()
         self._failed_texts: dict[int, int] = {}
+
+    def after_fork(self) -> None:
+        """Begin with locks of its own: a thread that is not here any more may have held them."""
+        self._introducing = threading.Lock()
+        self._keeping = threading.Lock()
 
     # --- whose index --------------------------------------------------------------------------------------
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import threading
 import time
 import weakref
 from collections import defaultdict
+from dataclasses import replace
 
 from memoranda.errors import StoreClosedError
+from memoranda.search.embedding import Embedder
 from memoranda.store.effects import query, transact
 from memoranda.store.embedder_in_use import EmbedderInUse, pause_after
 from memoranda.store.engines.base import Engine
@@ -48,15 +51,26 @@ class EmbeddingWorker:
         self._engine = engine
         self._context = context
         self.in_use = in_use
+        self._begin()
+        self._filler: tuple[int, Filler] | None = None
+        self._blocks: defaultdict[IndexScope, int] = defaultdict(int)
+        self.failures = 0
+        _workers.add(self)
+
+    def _begin(self) -> None:
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._working = threading.Lock()
         self._wake = threading.Event()
         self._stop = threading.Event()
-        self._filler: tuple[int, Filler] | None = None
-        self._blocks: defaultdict[IndexScope, int] = defaultdict(int)
-        self.failures = 0
-        _workers.add(self)
+
+    def after_fork(self) -> None:
+        """Begin anew, without the thread that stayed with the parent."""
+        stopped = self._stop.is_set()
+        self._begin()
+        if stopped:
+            self._stop.set()
+        self.in_use.after_fork()
 
     def wake(self) -> None:
         """Say that something was written; the first time, and after a fork, this starts the thread."""
@@ -192,6 +206,22 @@ class EmbeddingWorker:
         return None if found is None else found.waiting
 
 
+def with_embedder(engine: Engine, context: Context, embedder: Embedder) -> tuple[Context, EmbeddingWorker]:
+    """Give a store an embedder.
+
+    Args:
+        engine: The store's engine.
+        context: The store's settings.
+        embedder: The embedder.
+
+    Returns:
+        The settings with which its queries have a meaning, and the worker to wake after writes and to close.
+    """
+    in_use = EmbedderInUse(engine, context, embedder)
+    context = replace(context, embed_query=in_use.embed_query)
+    return context, EmbeddingWorker(engine, context, in_use)
+
+
 _workers: weakref.WeakSet[EmbeddingWorker] = weakref.WeakSet()
 
 
@@ -203,3 +233,12 @@ def _at_exit() -> None:
         worker.close(0)
     for worker in workers:
         worker.close(1.0)
+
+
+def _after_fork() -> None:
+    for worker in list(_workers):
+        worker.after_fork()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)
