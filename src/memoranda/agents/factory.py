@@ -52,8 +52,8 @@ def create_deep_agent(
     Everything that the agent, its subagents, its memory and its skills do with files goes through one guard around the
     backend. The middleware stands in this order, the first outermost: files, approval, to-do list, subagents,
     summarisation, unanswered tool calls, **yours**, skills, prompt caching, memory, human in the loop, episodes. One
-    of yours that has the name of one of ours takes its place. Those of ours that you give with a backend of their own are put
-    behind the guard as well, subagents' too; the files of a `runnable` subagent are its own affair.
+    of yours that has the name of one of ours takes its place. Those of ours that you give with a backend of their own
+    are put behind the guard as well, subagents' too; the files of a `runnable` subagent are its own affair.
 
     Args:
         model: The model, or its name such as `"anthropic:claude-sonnet-4-5"`.
