@@ -2,8 +2,8 @@
 
 Two levels, so that a transaction can be repeated as a whole:
 
-- An *operation* yields `Transact` (run this body in one transaction), as often as it needs to, and `Call` (run this
-  function, which may take long, outside of any transaction), and returns its result.
+- An *operation* yields `Transact` (run this body in one transaction), as often as it needs to, `Call` (run this
+  function, which may take long, outside of any transaction) and `Vacuum`, and returns its result.
 - A transaction's *body* yields `Batch`es of statements and receives the rows of each. Statements of one batch do
   not depend on each other's rows, so PostgreSQL answers them in one round trip.
 
@@ -63,7 +63,12 @@ class Call:
     function: Callable[[], Any]
 
 
-Effect: TypeAlias = Transact | Call
+@dataclass(frozen=True, slots=True)
+class Vacuum:
+    """Overwrite and give back what deleted rows have left in the files; answered as `Engine.vacuum` returns."""
+
+
+Effect: TypeAlias = Transact | Call | Vacuum
 
 Operation: TypeAlias = Generator[Effect, Any, T]
 
@@ -78,6 +83,12 @@ def call(function: Callable[[], T]) -> Operation[T]:
     """Operation helper: run a function outside of any transaction and return what it returns."""
     result: T = yield Call(function)
     return result
+
+
+def vacuum() -> Operation[list[str]]:
+    """Operation helper: vacuum, and return one sentence for each place where deleted data may still be."""
+    left: list[str] = yield Vacuum()
+    return left
 
 
 def transact(mode: Mode, body: Callable[[], Body[T]]) -> Operation[T]:

@@ -27,6 +27,7 @@ from memoranda.store.changes import ChangeSet, Delete, Namespace, Write, current
 from memoranda.store.effects import Operation
 from memoranda.store.engines.base import Engine, SchemaState
 from memoranda.store.operations import episode_searching, expiry, feed, files, listing, recalling, stats, turn_reading
+from memoranda.store.operations import forget as forgetting
 from memoranda.store.operations import history as looking_back
 from memoranda.store.operations import proposals as waiting
 from memoranda.store.operations import turns as recording
@@ -370,6 +371,12 @@ class MemoryStore(BaseStore):
     note_thread_checkpoint = _blocking(turn_reading.note_thread_checkpoint)
     anote_thread_checkpoint = _awaiting(turn_reading.note_thread_checkpoint)
     forget_thread, aforget_thread = _blocking(recording.forget_thread), _awaiting(recording.forget_thread)
+
+    forget, aforget = _blocking(forgetting.forget), _awaiting(forgetting.forget)
+    finish_forgetting, afinish_forgetting = (
+        _blocking(forgetting.finish_forgetting),
+        _awaiting(forgetting.finish_forgetting),
+    )
 
     changes, achanges = _blocking(feed.changes), _awaiting(feed.changes)
     verify, averify = _blocking(checking.verify), _awaiting(checking.verify)

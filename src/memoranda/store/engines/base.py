@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from memoranda.store.effects import Call, Effect, Operation, Transact
+from memoranda.store.effects import Call, Effect, Operation, Transact, Vacuum
 
 T = TypeVar("T")
 
@@ -58,6 +58,14 @@ class Engine(ABC):
         """How many bytes the database takes."""
 
     @abstractmethod
+    def vacuum(self) -> list[str]:
+        """Overwrite and give back what deleted and replaced rows have left in the database's files.
+
+        Returns:
+            One sentence for each place where such data may still be, with what to do about it.
+        """
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of everything; a second call does nothing."""
 
@@ -78,7 +86,7 @@ class Engine(ABC):
         try:
             while True:
                 try:
-                    result = effect.function() if isinstance(effect, Call) else self.transact(effect)
+                    result = self.transact(effect) if isinstance(effect, Transact) else self._perform(effect)
                 except BaseException as error:  # noqa: BLE001 - handed to the operation, which may clean up
                     effect = operation.throw(error)
                 else:
@@ -92,13 +100,16 @@ class Engine(ABC):
             effect = next(operation)
             while True:
                 try:
-                    if isinstance(effect, Call):
-                        result = await asyncio.to_thread(effect.function)
-                    else:
+                    if isinstance(effect, Transact):
                         result = await self.atransact(effect)
+                    else:
+                        result = await asyncio.to_thread(self._perform, effect)
                 except BaseException as error:  # noqa: BLE001 - handed to the operation, which may clean up
                     effect = operation.throw(error)
                 else:
                     effect = operation.send(result)
         except StopIteration as stop:
             return cast("T", stop.value)
+
+    def _perform(self, effect: Call | Vacuum) -> Any:
+        return effect.function() if isinstance(effect, Call) else self.vacuum()

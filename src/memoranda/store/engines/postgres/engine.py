@@ -61,6 +61,19 @@ POSTGRES = Dialect(
 FAILURES = (psycopg.Error, PoolTimeout, PoolClosed)
 MINIMUM_VERSION = 14
 _LONGEST_PAUSE = 0.25
+_TABLES = (
+    *("namespaces", "items", "revisions", "turns", "threads"),
+    *("blocks", "indexes", "cursors", "proposals", "proposal_scopes"),
+)
+_ELSEWHERE = (
+    "What PostgreSQL keeps beside its tables goes as its owner lets it: the write-ahead log and its archive when they "
+    "are recycled, replicas when they have caught up, backups and dumps when they are deleted, the server's log when "
+    "it is rotated, and the free room inside the table files when it is overwritten, or at once with `VACUUM FULL`."
+)
+_ROWS_HELD = (
+    "A transaction that began earlier still runs on the server, so the tables may hold old versions of what was "
+    "removed: run `memoranda forget --vacuum-only` when it has ended."
+)
 # After one writer overtook another, all lock first for a while: then waiting is cheaper than trying again.
 _CONTENDED = 0.5
 _LOCK_KEY = 0x6D656D6F  # "memo": two processes must not migrate at once
@@ -289,6 +302,25 @@ class PostgresEngine(Engine):
         except psycopg.Error as error:
             raise translated(error, self._place) from error
         return int(row[0]) if row and row[0] is not None else None
+
+    def vacuum(self) -> list[str]:
+        """Free what deleted rows took in the tables and their statistics; nobody has to wait for it."""
+        warnings: list[str] = []
+        try:
+            with self._connect() as connection:
+                connection.add_notice_handler(lambda notice: warnings.append(notice.message_primary or ""))
+                before = connection.execute("SELECT pg_current_xact_id()").fetchone()
+                # Statistics hold samples of what is in the columns.
+                connection.execute(_sql(f"VACUUM (ANALYZE) {', '.join(_TABLES)}"))
+                held = connection.execute(
+                    "SELECT pg_snapshot_xmin(pg_current_snapshot()) <= %s", before or (None,)
+                ).fetchone()
+        except psycopg.Error as error:
+            raise translated(error, self._place) from error
+        left = [_ELSEWHERE]
+        if held is not None and held[0]:
+            left.append(_ROWS_HELD)
+        return left + [f"PostgreSQL says: {warning}." for warning in warnings if warning]
 
     def close(self) -> None:
         """Close every connection."""

@@ -18,7 +18,7 @@ from typing import Any, cast
 import apsw
 
 from memoranda.errors import StoreClosedError
-from memoranda.store.effects import Body, Call, Effect, Operation, Rows, Transact
+from memoranda.store.effects import Body, Effect, Operation, Rows, Transact
 from memoranda.store.engines.base import Engine, SchemaState, T
 from memoranda.store.engines.sqlite.connection import TABLES, Connection, Patience, connect
 from memoranda.store.engines.sqlite.errors import translated, unreadable
@@ -51,6 +51,11 @@ SQLITE = Dialect(
 )
 
 _THREADS = 8
+_READERS_LEAVE = 5.0
+LOG_IN_USE = (
+    "Somebody was reading the database, so its write-ahead log and its file may still hold what was removed: run "
+    "`memoranda forget --vacuum-only` when that reader has ended."
+)
 _engines: weakref.WeakSet[SqliteEngine] = weakref.WeakSet()
 _abandoned: list[Connection] = []
 
@@ -197,7 +202,7 @@ class SqliteEngine(Engine):
 
     def _pool(self, effect: Effect) -> ThreadPoolExecutor:
         """The threads for an operation. Writers have their own: they may all have to wait, readers never."""
-        writes = not isinstance(effect, Call) and effect.mode == "write"
+        writes = isinstance(effect, Transact) and effect.mode == "write"
         with self._starting:
             pool = self._threads.get(writes)
             if pool is None:
@@ -279,6 +284,27 @@ class SqliteEngine(Engine):
         if self._path == ":memory:":
             return None
         return sum(part.stat().st_size for part in (Path(self._path), Path(self._path + "-wal")) if part.exists())
+
+    def vacuum(self) -> list[str]:
+        """Write the file anew without what was deleted, and empty its log; writers wait meanwhile."""
+        with self._exclusive() as connection:
+            try:
+                # What is in the file should not have to fit into memory.
+                connection.execute("PRAGMA temp_store = FILE")
+                connection.execute("VACUUM")
+                # Copies the log back once no reader needs its older state any more; but none is waited for long.
+                self._patience.deadline = time.monotonic() + min(self._timeout, _READERS_LEAVE)
+                ((in_use, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            except apsw.Error as error:
+                raise translated(error, self._path) from error
+            finally:
+                connection.execute("PRAGMA temp_store = MEMORY")
+        if self._path == ":memory:":
+            return []
+        copies = (
+            f"Copies, backups and snapshots of {self._path} that were made before hold what they held: delete them."
+        )
+        return [copies, *([LOG_IN_USE] if in_use else [])]
 
     def close(self) -> None:
         """Finish what runs, then close every connection; the last one folds the log back into the file."""
