@@ -19,6 +19,7 @@ from memoranda.search.blocks import VectorBlock
 from memoranda.store.index_status import IndexStatus
 from memoranda.store.operations.indexing import Part
 from memoranda.store.reindexing import reindex
+from memoranda.store.turns import Turn
 from tests.store.conftest import Clock
 from tests.store.embedding_support import Embedding, HashedWords, blocks_of
 
@@ -129,9 +130,20 @@ def test_what_was_written_without_an_index_is_indexed(store_url: str, open_here:
     store = open_here(store_url)
     told: list[tuple[int, int]] = []
     status = reindex(store.engine, store.context, None, progress=lambda done, total: told.append((done, total)))
-    assert (status.passages, status.items_to_index) == (250, 0)
+    assert (status.passages, status.to_index) == (250, 0)
     assert told == [(200, 250), (250, 250)]
     assert len(store.recall(("user1",), "tea", k=100)) == 63
+
+
+def test_what_was_recorded_without_an_index_is_indexed(store_url: str, open_here: Callable[..., MemoryStore]) -> None:
+    turns = [Turn(f"m{number}", "user", f"message {number} about tea") for number in range(250)]
+    open_here(store_url, index=False).record_turns(ANN, "t1", turns)
+    embedding = Embedding(open_here(store_url), HashedWords())
+    assert embedding.worker.status().to_index == 250
+    status = run(embedding)
+    assert (status.passages, status.to_index, status.indexes[0].embedded) == (250, 0, 250)
+    assert [hit.key for hit in embedding.store.recall(ANN, "message 123", k=1)] == ["m123"]
+    assert embedding.meaning(ANN, "beverage 77")
 
 
 def test_without_an_index_there_is_nothing_to_reindex(store_url: str, open_here: Callable[..., MemoryStore]) -> None:
@@ -189,6 +201,7 @@ import sys, time
 sys.path.insert(0, {root!r})
 from memoranda import open_store
 from memoranda.store.reindexing import reindex
+from memoranda.store.turns import Turn
 from tests.store.embedding_support import Embedding, HashedWords
 
 class Noting(HashedWords):

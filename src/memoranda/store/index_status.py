@@ -39,12 +39,12 @@ class IndexStatus:
 
     Args:
         passages: How many passages can be found by their words.
-        items_to_index: How many files and documents are not indexed yet.
+        to_index: How many files, documents and messages are not indexed yet.
         indexes: One for each embedder whose vectors it holds.
     """
 
     passages: int
-    items_to_index: int
+    to_index: int
     indexes: tuple[EmbedderIndex, ...] = ()
 
     @property

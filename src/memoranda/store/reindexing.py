@@ -14,7 +14,8 @@ from memoranda.store.namespaces import prefix_range
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.embedder_indexes import drop_ownerless, serve, status
 from memoranda.store.operations.index_loading import LabelRange, index_missing
-from memoranda.store.operations.rewording import reword
+from memoranda.store.operations.rewording import note_first_words, reword
+from memoranda.store.operations.turn_indexing import index_missing_turns
 
 Progress = Callable[[int, int], None]
 
@@ -31,15 +32,15 @@ def reindex(
 ) -> IndexStatus:
     """Bring the search index up to date; what it has done stays done, whenever it is stopped.
 
-    Files and documents that are not indexed are, and where the words have another form by now, all are. Then, with an
-    embedder, every passage that has no vector gets one. Searches and writes go on meanwhile, with the index as it was.
+    Files, documents and messages that are not indexed are, and where words have another form by now, all are anew. Then,
+    with an embedder, every passage that has no vector gets one. Searches and writes go on meanwhile, with what there is.
 
     Args:
         engine: The store's engine.
         context: The store's settings.
         worker: What embeds; None: the store has no embedder.
-        progress: Told how much is done of how much: items to index, then namespaces whose words are made anew,
-            then passages to embed.
+        progress: Told how much is done of how much: items and messages to index, then namespaces whose words are made
+            anew, then passages to embed.
         keep_old: Keep the vectors of other embedders.
 
     Returns:
@@ -72,11 +73,15 @@ def _tell_nobody(done: int, total: int) -> None:
 
 
 def _index_words(engine: Engine, context: Context, tell: Progress) -> None:
-    total = engine.run(status(context)).items_to_index
+    engine.run(note_first_words(context))
+    total = engine.run(status(context)).to_index
     done = 0
-    while some := engine.run(index_missing(context, LabelRange(*prefix_range(())), most=1)):
-        done += some
-        tell(done, max(done, total))
+    everywhere = LabelRange(*prefix_range(()))
+    # Items first, then turns: each until there are none any more.
+    for index_some in (lambda: index_missing(context, everywhere, most=1), lambda: index_missing_turns(context)):
+        while some := engine.run(index_some()):
+            done += some
+            tell(done, max(done, total))
     engine.run(reword(context, tell))
 
 

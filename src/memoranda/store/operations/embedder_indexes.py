@@ -144,7 +144,8 @@ def status(context: Context, index_id: int | None = None, last_error: str | None
 
 def _status(context: Context, index_id: int | None, last_error: str | None) -> Body[IndexStatus]:
     tenant = {"tenant": context.tenant}
-    counts, unindexed = yield Batch([Sql("index_counts", tenant), Sql("items_not_indexed", tenant)])
+    names = ("index_counts", "items_not_indexed", "turns_not_indexed")
+    counts, items, turns = yield Batch([Sql(name, tenant) for name in names])
     indexes = yield from _indexes(context)
     held = {(part, owner): int(count) for part, owner, count in counts}
     passages = max(0, held.get((Part.WORDS, 0), 0) - held.get((Part.DEAD, 0), 0))
@@ -164,4 +165,4 @@ def _status(context: Context, index_id: int | None, last_error: str | None) -> B
                 last_error if index.id == index_id else None,
             )
         )
-    return IndexStatus(passages, int(unindexed[0][0]), tuple(listed))
+    return IndexStatus(passages, int(items[0][0]) + int(turns[0][0]), tuple(listed))

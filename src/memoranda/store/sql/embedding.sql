@@ -98,3 +98,33 @@ FROM items
 WHERE namespace_id = :namespace_id AND live = 1 AND passages IS NOT NULL AND key > :after
 ORDER BY key
 LIMIT :limit;
+
+-- name: conversations_to_index
+SELECT n.labels
+FROM namespaces n
+JOIN turns t ON t.namespace_id = n.id AND t.passages IS NULL
+WHERE n.tenant = :tenant
+LIMIT 1;
+
+-- name: turns_to_index
+SELECT id, thread_id, place, at, role, speaker, body
+FROM turns
+WHERE namespace_id = :namespace_id AND passages IS NULL
+ORDER BY id
+LIMIT :limit;
+
+-- name: keep_turn_passages
+UPDATE turns SET passages = :passages WHERE id = :id;
+
+-- name: turns_not_indexed
+SELECT count(*)
+FROM namespaces n
+JOIN turns t ON t.namespace_id = n.id AND t.passages IS NULL
+WHERE n.tenant = :tenant;
+
+-- name: any_words
+SELECT 1
+FROM namespaces n
+JOIN blocks b ON b.scope >= n.id * 2 AND b.scope <= n.id * 2 + 1 AND b.part = 0
+WHERE n.tenant = :tenant
+LIMIT 1;
