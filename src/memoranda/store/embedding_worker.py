@@ -218,8 +218,8 @@ def with_embedder(engine: Engine, context: Context, embedder: Embedder) -> tuple
         The settings with which its queries have a meaning, and the worker to wake after writes and to close.
     """
     in_use = EmbedderInUse(engine, context, embedder)
-    context = replace(context, embed_query=in_use.embed_query)
-    return context, EmbeddingWorker(engine, context, in_use)
+    worker = EmbeddingWorker(engine, context, in_use)
+    return replace(context, embed_query=in_use.embed_query, on_write=worker.wake), worker
 
 
 _workers: weakref.WeakSet[EmbeddingWorker] = weakref.WeakSet()

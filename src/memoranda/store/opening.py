@@ -7,21 +7,20 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
 
-from langgraph.store.base import IndexConfig, TTLConfig
+from langgraph.store.base import TTLConfig
 
 from memoranda.errors import InvalidValueError, SchemaError, StoreUrlError
+from memoranda.store.embedders import IndexSetting, IndexSettings, index_settings
+from memoranda.store.embedding_worker import with_embedder
 from memoranda.store.engines.base import Engine, SchemaState
 from memoranda.store.migrations import migrations, pending
 from memoranda.store.operations.context import Context, checked_tenant, checked_ttl
 from memoranda.store.store import MemoryStore
 from memoranda.store.urls import redacted
-
-IndexSettings: TypeAlias = IndexConfig | str | Literal[False] | None
-"""What `open_store` takes as `index`."""
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://", re.ASCII)
 _FILE = re.compile(r"^(sqlite3?|file):", re.ASCII)
@@ -34,7 +33,7 @@ _KNOWN = "sqlite:///memory.db, memory:// or postgresql://user@host/database"
 def open_store(
     url: str,
     *,
-    index: IndexSettings = None,
+    index: IndexSetting = None,
     ttl: TTLConfig | None = None,
     tenant: str = "",
     timeout: float = 30.0,
@@ -69,20 +68,25 @@ def open_store(
         ...     store.get(("ann",), "profile").value
         {'name': 'Ann'}
     """
-    context = _context(tenant, ttl, index)
+    settings = index_settings(index)
+    context = _context(tenant, ttl, settings)
     engine = open_engine(url, timeout=timeout)
     try:
         state = engine.setup() if migrate else _require_current(engine)
     except BaseException:
         engine.close()
         raise
-    return MemoryStore(engine, context, url=redacted(url), identity=_identity(url, engine, state), ttl=ttl)
+    worker = None
+    if settings.embedder is not None:
+        context, worker = with_embedder(engine, context, settings.embedder)
+    identity = _identity(url, engine, state)
+    return MemoryStore(engine, context, url=redacted(url), identity=identity, ttl=ttl, worker=worker)
 
 
 async def aopen_store(
     url: str,
     *,
-    index: IndexSettings = None,
+    index: IndexSetting = None,
     ttl: TTLConfig | None = None,
     tenant: str = "",
     timeout: float = 30.0,  # noqa: ASYNC109 - the database's patience, not this call's
@@ -104,7 +108,7 @@ async def aopen_store(
     )
 
 
-def _context(tenant: str, ttl: TTLConfig | None, index: IndexSettings) -> Context:
+def _context(tenant: str, ttl: TTLConfig | None, settings: IndexSettings) -> Context:
     config: Mapping[str, Any] = {} if ttl is None else ttl
     if not isinstance(config, Mapping) or (unknown := config.keys() - _TTL_SETTINGS):  # pyright: ignore[reportUnnecessaryIsInstance]
         what = f"{ttl!r} is no mapping" if not isinstance(config, Mapping) else f"{sorted(unknown)} is not known"  # pyright: ignore
@@ -113,7 +117,8 @@ def _context(tenant: str, ttl: TTLConfig | None, index: IndexSettings) -> Contex
         tenant=checked_tenant(tenant),
         default_ttl=checked_ttl(config.get("default_ttl")),
         refresh_on_read=config.get("refresh_on_read", True),
-        indexing=index is not False,
+        indexing=settings.indexing,
+        index_fields=settings.fields,
     )
 
 

@@ -12,7 +12,6 @@ from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 from langgraph.store.base import (
     NOT_PROVIDED,
     BaseStore,
-    IndexConfig,
     MatchCondition,
     NamespacePath,
     NotProvided,
@@ -25,8 +24,21 @@ from langgraph.store.base import (
 from memoranda.errors import MemorandaError, StoreClosedError
 from memoranda.store.changes import ChangeSet, Delete, Namespace, Write, current_author
 from memoranda.store.effects import Operation
+from memoranda.store.embedders import IndexSetting
+from memoranda.store.embedding_worker import EmbeddingWorker
 from memoranda.store.engines.base import Engine, SchemaState
-from memoranda.store.operations import episode_searching, expiry, feed, files, listing, recalling, stats, turn_reading
+from memoranda.store.index_status import IndexStatus
+from memoranda.store.operations import (
+    embedder_indexes,
+    episode_searching,
+    expiry,
+    feed,
+    files,
+    listing,
+    recalling,
+    stats,
+    turn_reading,
+)
 from memoranda.store.operations import forget as forgetting
 from memoranda.store.operations import history as looking_back
 from memoranda.store.operations import proposals as waiting
@@ -38,6 +50,7 @@ from memoranda.store.operations.context import Context
 from memoranda.store.operations.reading import get as get_operation
 from memoranda.store.operations.reading import list_namespaces as namespaces_operation
 from memoranda.store.operations.reading import search as search_operation
+from memoranda.store.reindexing import reindex
 from memoranda.store.types import StoredItem, StoreStats
 
 logger = logging.getLogger(__name__)
@@ -97,10 +110,17 @@ class MemoryStore(BaseStore):
 
     supports_ttl = True
 
-    __slots__ = ("_sweeper", "_sweeper_stop", "context", "engine", "identity", "ttl_config", "url")
+    __slots__ = ("_sweeper", "_sweeper_stop", "_worker", "context", "engine", "identity", "ttl_config", "url")
 
     def __init__(
-        self, engine: Engine, context: Context, *, url: str, identity: str | None = None, ttl: TTLConfig | None = None
+        self,
+        engine: Engine,
+        context: Context,
+        *,
+        url: str,
+        identity: str | None = None,
+        ttl: TTLConfig | None = None,
+        worker: EmbeddingWorker | None = None,
     ) -> None:
         self.engine = engine
         self.context = context
@@ -108,6 +128,7 @@ class MemoryStore(BaseStore):
         # Which database this is, for every process alike; a new one at the same URL is another.
         self.identity = identity or url
         self.ttl_config = ttl
+        self._worker = worker
         self._sweeper: threading.Thread | None = None
         self._sweeper_stop = threading.Event()
 
@@ -118,7 +139,7 @@ class MemoryStore(BaseStore):
 
     @classmethod
     def from_conn_string(
-        cls, conn_string: str, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
+        cls, conn_string: str, *, index: IndexSetting = None, ttl: TTLConfig | None = None
     ) -> MemoryStore:
         """Open a store as LangGraph's stores are opened, with `with` or `async with`.
 
@@ -154,11 +175,15 @@ class MemoryStore(BaseStore):
     def close(self) -> None:
         """Let go of the database; a second call does nothing."""
         self.stop_ttl_sweeper()
+        if self._worker is not None:
+            self._worker.close()
         self.engine.close()
 
     async def aclose(self) -> None:
         """The same from an event loop."""
         self.stop_ttl_sweeper()
+        if self._worker is not None:
+            await asyncio.to_thread(self._worker.close)
         await self.engine.aclose()
 
     def __enter__(self) -> Self:
@@ -394,6 +419,66 @@ class MemoryStore(BaseStore):
     async def astats(self) -> StoreStats:
         """The same from an event loop."""
         return await asyncio.to_thread(self.stats)
+
+    def index_status(self) -> IndexStatus:
+        """Say what the search index holds, and what it still lacks."""
+        if self._worker is not None:
+            return self._worker.status()
+        return self.engine.run(embedder_indexes.status(self.context))
+
+    async def aindex_status(self) -> IndexStatus:
+        """The same from an event loop."""
+        return await asyncio.to_thread(self.index_status)
+
+    def wait_for_index(self, timeout: float | None = None) -> bool:
+        """Wait until every passage written so far has its vector.
+
+        Searching does not need that: what has none yet is found by its words.
+
+        Args:
+            timeout: Seconds to wait at most; None: as long as it takes.
+
+        Returns:
+            Whether all have one; True at once for a store without an embedder.
+        """
+        return self._worker is None or self._worker.wait(timeout)
+
+    async def await_for_index(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - as wait_for_index
+        """The same from an event loop."""
+        return await asyncio.to_thread(self.wait_for_index, timeout)
+
+    def reindex(self, *, progress: Callable[[int, int], None] | None = None, keep_old: bool = False) -> IndexStatus:
+        """Bring the search index up to date; stopped at any time, it goes on where it was when called again.
+
+        Indexes what is not indexed yet, makes the words anew where they have another form by now, and embeds what has
+        no vector of this store's embedder. Searches and writes go on meanwhile. When all is done the vectors of other
+        embedders go.
+
+        Args:
+            progress: Told how much is done, and of how much.
+            keep_old: Keep the vectors of other embedders, for processes that still use them.
+
+        Returns:
+            What the index holds now.
+
+        Raises:
+            SearchUnavailableError: The store was opened with `index=False`.
+            Exception: What the embedder raises, several times in a row.
+
+        Example:
+            >>> from memoranda import open_store
+            >>> with open_store("memory://") as store:
+            ...     _ = store.write(("ann",), "/tea.md", "green")
+            ...     store.reindex().passages
+            1
+        """
+        return reindex(self.engine, self.context, self._worker, progress=progress, keep_old=keep_old)
+
+    async def areindex(
+        self, *, progress: Callable[[int, int], None] | None = None, keep_old: bool = False
+    ) -> IndexStatus:
+        """The same from an event loop; `progress` is called on another thread."""
+        return await asyncio.to_thread(self.reindex, progress=progress, keep_old=keep_old)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> None:
         """Remove expired items in the background until the store is closed.

@@ -32,6 +32,7 @@ class Context:
         index_fields: Which fields of a value are indexed where its writer says nothing.
         blocks: The parts of the index that this process has read.
         embed_query: Gives the meaning of a query; called outside of transactions. None: words alone are searched.
+        on_write: Told after every write that there may be something to embed.
     """
 
     tenant: str = ""
@@ -42,6 +43,7 @@ class Context:
     index_fields: tuple[str, ...] = ("$",)
     blocks: BlockCache = field(default_factory=BlockCache, compare=False)
     embed_query: EmbedQuery | None = None
+    on_write: Callable[[], None] | None = None
 
 
 def countable(limit: int | None) -> int:

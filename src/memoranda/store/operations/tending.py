@@ -19,7 +19,9 @@ logger = logging.getLogger(__name__)
 
 
 def tend_all(context: Context, namespace_ids: Iterable[int]) -> Operation[None]:
-    """Merge what has gathered in these namespaces; what fails is left to the next time."""
+    """After a write: tell the embedder, and merge what has gathered; what fails is left to the next time."""
+    if context.on_write is not None:
+        context.on_write()
     for namespace_id in namespace_ids:
         try:
             for kind in IndexKind:

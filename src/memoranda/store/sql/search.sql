@@ -63,3 +63,9 @@ LIMIT :limit;
 
 -- name: time_of_revision
 SELECT at FROM revisions WHERE item_id = :item_id AND revision = :revision;
+
+-- name: index_room
+SELECT part, sum(count), sum(length(body)) FROM blocks GROUP BY part;
+
+-- name: indexed_room
+SELECT sum(size), sum(length(passages)) FROM items WHERE live = 1;
