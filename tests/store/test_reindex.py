@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -241,3 +242,21 @@ def test_killed_in_the_middle_it_goes_on_and_does_nothing_twice(
     assert len(set(before) & set(after)) <= 64
     vectors = [body for (part, _), bodies in blocks_of(store_url).items() if part == Part.VECTORS for body in bodies]
     assert sum(len(VectorBlock.unpack(body)) for body in vectors) == 400
+
+
+def test_what_is_written_while_an_index_begins_is_in_it(store: MemoryStore, store_url: str) -> None:
+    write_some(store, 12)
+
+    def keep_writing(writer: int) -> None:
+        for number in range(25):
+            store.write((f"user{writer % 2}",), f"/{writer}-{number}.md", f"note {number} of {writer}")
+
+    embedding = Embedding(store, HashedWords())
+    with ThreadPoolExecutor(4) as pool:
+        writing = [pool.submit(keep_writing, writer) for writer in range(4)]
+        embedding.drain()
+        for writer in writing:
+            writer.result()
+    embedding.drain()
+    status = embedding.worker.status().indexes[0]
+    assert (status.state, status.embedded, status.passages, status.waiting) == ("serving", 112, 112, 0)

@@ -32,8 +32,8 @@ def reindex(
 ) -> IndexStatus:
     """Bring the search index up to date; what it has done stays done, whenever it is stopped.
 
-    Files, documents and messages that are not indexed are, and where words have another form by now, all are anew. Then,
-    with an embedder, every passage that has no vector gets one. Searches and writes go on meanwhile, with what there is.
+    Files, documents and messages that are not indexed are, and where words have another form by now, all are anew.
+    Then, with an embedder, every passage that has no vector gets one. Searches and writes go on meanwhile.
 
     Args:
         engine: The store's engine.
