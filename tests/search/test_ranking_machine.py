@@ -90,4 +90,4 @@ class Index(RuleBasedStateMachine):
 
 
 TestIndex = Index.TestCase
-TestIndex.settings = settings(max_examples=30, stateful_step_count=12, deadline=None)
+TestIndex.settings = settings(max_examples=25, stateful_step_count=12, deadline=None)

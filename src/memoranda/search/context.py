@@ -98,7 +98,7 @@ def _best(own: NDArray[np.float64], sessions: Sessions, count: int) -> NDArray[n
     total = np.zeros(len(starts))
     for taken in range(count):
         highest = np.maximum.reduceat(left, starts)
-        total += np.where(sizes > taken, highest, 0.0)
+        total += highest
         if taken + 1 < count:
             # Strike out the first passage that has the highest score of its session.
             at = np.flatnonzero(left == highest[group])

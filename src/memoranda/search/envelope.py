@@ -38,7 +38,7 @@ _LEVEL = 3
 # Below this Zstandard's own frame costs more than it saves.
 _WORTH_SQUEEZING = 48
 # No honest block comes near; it keeps a forged header from asking for all of the memory.
-_MOST_BYTES = 1 << 30
+_MOST_BYTES = 1 << 28
 
 _local = threading.local()
 

@@ -25,6 +25,13 @@ def merge_words(blocks: Sequence[WordBlock], dead: Collection[int] | NDArray[np.
 
     Raises:
         ValueError: Too many passages are left for one block.
+
+    Example:
+        >>> from memoranda.search.wordblocks import Entry, pack_words
+        >>> told = [Entry(number, 1, 0, 0, 0, 1, 0, 0, 1, {5: 1}) for number in (1, 2, 3)]
+        >>> merged = merge_words([WordBlock.unpack(pack_words([each])) for each in told], {2})
+        >>> merged == pack_words([told[0], told[2]])
+        True
     """
     import numpy as np
 

@@ -16,7 +16,12 @@ _NUMBERS, _WAITING = b"D", b"Q"
 
 
 def pack_numbers(numbers: Iterable[int]) -> bytes:
-    """Pack the numbers of passages that are gone into a dead block; they come back ascending, each once."""
+    """Pack the numbers of passages that are gone into a dead block; they come back ascending, each once.
+
+    Example:
+        >>> unpack_numbers(pack_numbers([9, 4, 9])).tolist()
+        [4, 9]
+    """
     ordered = sorted({int(number) for number in numbers})
     return seal(_NUMBERS, (len(ordered), 0, 0), b"", u32_planes((ordered,)))
 

@@ -162,6 +162,17 @@ def rank(
 
     Returns:
         All passages with a score above 0. Whatever the filters leave out lends nothing either.
+
+    Raises:
+        InvalidValueError: The vector is none, or has another size than those of the passages.
+
+    Example:
+        >>> from memoranda.search.blocks import Entry, WordBlock, pack_words
+        >>> from memoranda.search.query import Query, QueryTerm
+        >>> told = [Entry(1, 1, 0, 0, 0, 1, 0, 0, 2, {7: 2}), Entry(2, 1, 1, 0, 0, 1, 0, 0, 1, {8: 1})]
+        >>> part = ScopePart(2, [WordBlock.unpack(pack_words(told))], np.zeros(0, np.uint32))
+        >>> [hit.number for hit in rank([part], Query((QueryTerm(8, 1.0, "tea"),), frozenset(), "tea")).hits()]
+        [2, 1]
     """
     corpus = parts if isinstance(parts, Corpus) else Corpus(parts)
     allowed = _allowed(corpus, since, until, require, exclude, sources, sessions)

@@ -39,6 +39,11 @@ def pack_vectors(
 
     Raises:
         InvalidValueError: The vectors are not numbers, not finite, or not all of one size.
+
+    Example:
+        >>> block = VectorBlock.unpack(pack_vectors([7, 9], [[3.0, 4.0], [-1.0, 0.0]]))
+        >>> block.cosines(rounded_query([1.0, 0.0])).round(2).tolist()
+        [0.6, -1.0]
     """
     import numpy as np
 

@@ -172,7 +172,7 @@ class WordBlock:
 
         count, terms, postings = head_of(_WORDS, body)
         width = 1 if count <= _U8 else 2
-        if not 0 < count <= MAX_PASSAGES or terms > postings:
+        if not 0 < count <= MAX_PASSAGES:
             raise corrupt("has counts that cannot be")
         at_terms = 4 * _STEPPED * count
         at_locals = at_terms + (2 + width) * terms
