@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memoranda.files.path import folder_prefix
 from memoranda.search import blocks
 from memoranda.store.changes import Author
-from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
+from memoranda.store.effects import Batch, Body, Operation, Rows, Sql, query, transact
+from memoranda.store.keys import range_end
 from memoranda.store.operations.context import Context
-from memoranda.store.operations.indexing import IndexKind, Part
+from memoranda.store.operations.indexing import IndexKind, IndexScope, Part
+from memoranda.store.operations.item_passages import NUMBER_MASK
 from memoranda.store.operations.tending import tend_all
-from memoranda.store.operations.workspace import Workspace
+from memoranda.store.operations.workspace import NUMBER_BITS, Workspace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,15 +44,39 @@ class LoadedIndex:
         parts: One for each scope that holds anything, in the order of the scopes.
         key: What the parts were made of: equal for equal parts.
         incomplete: Whether some item was not indexed yet.
+        items: The keys of the items asked for, by the number of their scope and their own; None: all were asked for.
     """
 
     parts: list[ScopePart] = field(default_factory=list["ScopePart"])
     key: tuple[Any, ...] = ()
     incomplete: bool = False
+    items: dict[int, dict[int, str]] | None = None
+
+    def sources(self) -> list[Collection[int] | None] | None:
+        """For each part the items to which a search is confined; None: it is not."""
+        items = self.items
+        return None if items is None else [items.get(part.scope, {}).keys() for part in self.parts]
+
+
+class Span(NamedTuple):
+    """Items by their keys: what lies in a range of folders, and perhaps one key beside it."""
+
+    ranges: tuple[tuple[str, str], ...]
+    key: str | None = None
+
+
+def span_below(path: str) -> Span:
+    """The item at a canonical path, and everything below it."""
+    prefix = folder_prefix(path)
+    return Span(((prefix, range_end(prefix)),), None if path == "/" else path)
+
+
+# The keys that are no paths.
+PATHLESS = Span((("", "/"), (range_end("/"), range_end(""))))
 
 
 def load_index(
-    context: Context, where: LabelRange, kinds: Sequence[IndexKind], index_id: int | None
+    context: Context, where: LabelRange, kinds: Sequence[IndexKind], index_id: int | None, span: Span | None = None
 ) -> Operation[LoadedIndex]:
     """Read the index, after indexing what was not indexed yet.
 
@@ -58,11 +85,12 @@ def load_index(
         where: The namespaces.
         kinds: Items, turns, or both.
         index_id: Whose vectors to read; None: none.
+        span: Which items to name in the answer, as of the same moment; None: none.
     """
-    loaded = yield from transact("snapshot", lambda: _load(context, where, kinds, index_id))
+    loaded = yield from transact("snapshot", lambda: _load(context, where, kinds, index_id, span))
     if loaded.incomplete and context.indexing and IndexKind.ITEMS in kinds:
         yield from index_missing(context, where, most=_MOST_AT_ONCE)
-        loaded = yield from transact("snapshot", lambda: _load(context, where, kinds, index_id))
+        loaded = yield from transact("snapshot", lambda: _load(context, where, kinds, index_id, span))
     return loaded
 
 
@@ -102,12 +130,15 @@ def _index_page(context: Context, where: LabelRange) -> Body[tuple[int, list[int
     return len(keys), work.to_tend
 
 
-def _load(context: Context, where: LabelRange, kinds: Sequence[IndexKind], index_id: int | None) -> Body[LoadedIndex]:
+def _load(
+    context: Context, where: LabelRange, kinds: Sequence[IndexKind], index_id: int | None, span: Span | None
+) -> Body[LoadedIndex]:
     place = {"tenant": context.tenant, "low": where.low, "high": where.high}
-    found, missing = yield Batch(
+    found, missing, *named = yield Batch(
         [
             Sql("blocks_below", {**place, "first": int(min(kinds)), "last": int(max(kinds))}),
             Sql("not_indexed_below", {**place, "limit": 1}),
+            *(_named(span, {**place, "now": context.clock()}) if span is not None else ()),
         ]
     )
     listed: dict[tuple[int, Part], list[int]] = {}
@@ -119,7 +150,21 @@ def _load(context: Context, where: LabelRange, kinds: Sequence[IndexKind], index
         yield from _read(context, scope, part, ids, held)
     parts = [_part(scope, listed, held) for scope in dict.fromkeys(scope for scope, _ in listed)]
     key = (index_id, *((scope, int(part), *ids) for (scope, part), ids in listed.items()))
-    return LoadedIndex(parts, key, bool(missing))
+    return LoadedIndex(parts, key, bool(missing), None if span is None else _by_scope(named))
+
+
+def _named(span: Span, place: dict[str, Any]) -> list[Sql]:
+    asked = [Sql("items_between_folders", {**place, "first": first, "last": last}) for first, last in span.ranges]
+    return asked if span.key is None else [*asked, Sql("items_of_key", {**place, "key": span.key})]
+
+
+def _by_scope(named: Sequence[Rows]) -> dict[int, dict[int, str]]:
+    items: dict[int, dict[int, str]] = {}
+    for rows in named:
+        for item_id, key in rows:
+            scope = IndexScope(item_id >> NUMBER_BITS, IndexKind.ITEMS).number
+            items.setdefault(scope, {})[item_id & NUMBER_MASK] = key
+    return items
 
 
 def _read(context: Context, scope: int, part: Part, ids: list[int], held: dict[int, Any]) -> Body[None]:

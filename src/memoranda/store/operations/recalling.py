@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from memoranda.errors import InvalidValueError, SearchUnavailableError
+from memoranda.files.path import canonical_path, is_within
 from memoranda.search.blocks import JSON
 from memoranda.search.passages import Passage, indexed_text, passages_of_turn
 from memoranda.search.query import Query, analyse
@@ -16,7 +17,7 @@ from memoranda.store.changes import Namespace
 from memoranda.store.effects import Batch, Body, Operation, Row, Rows, Sql, call, transact
 from memoranda.store.namespaces import decode_namespace, encode_namespace, prefix_range
 from memoranda.store.operations.context import Context
-from memoranda.store.operations.index_loading import LabelRange, LoadedIndex, load_index
+from memoranda.store.operations.index_loading import LabelRange, LoadedIndex, load_index, span_below
 from memoranda.store.operations.indexing import IndexKind, IndexScope
 from memoranda.store.operations.item_passages import DEFAULT_FIELDS, NUMBER_MASK, fields_of, passages_of_item
 from memoranda.store.operations.past_index import index_in_memory, past_items
@@ -24,8 +25,12 @@ from memoranda.store.recalled import HIT_KINDS, Hit, HitKind, Recall, ScoreParts
 from memoranda.store.values import Kind, Stored, to_datetime, to_microseconds
 
 if TYPE_CHECKING:
+    from memoranda.search.corpus import Corpus
     from memoranda.search.ranking import Ranked, RankedPassage
     from memoranda.store.meaning import QueryMeaning
+
+INCOMPLETE = "Some of this memory is not indexed yet, so it cannot be found: run `memoranda reindex`."
+"""What is said when items lack their passages."""
 
 _MOST_HITS = 1_000
 _BYTES_A_PASSAGE = 160
@@ -42,6 +47,7 @@ class Wanted:
         kinds: What kinds of passages.
         since: Not before, in microseconds since the epoch.
         until: Before, likewise.
+        path: Only items at or below this canonical path; None: whatever their keys are.
     """
 
     where: LabelRange
@@ -49,6 +55,7 @@ class Wanted:
     kinds: frozenset[HitKind]
     since: int | None = None
     until: int | None = None
+    path: str | None = None
 
     @property
     def index_kinds(self) -> tuple[IndexKind, ...]:
@@ -67,6 +74,7 @@ def recall(
     kinds: Collection[HitKind] | None = None,
     as_of: datetime | None = None,
     below: bool = False,
+    path: str | None = None,
     explain: bool = False,
 ) -> Operation[Recall]:
     r"""Find the passages that answer a query best: by words, by meaning where there is an embedder, and by context.
@@ -82,6 +90,8 @@ def recall(
         as_of: Answer from the files and documents as they were at this time. They are read from the history and
             indexed for this one query, by words alone, so that it takes time in proportion to the scope.
         below: Search the namespaces below the scope too.
+        path: Only this file, or the files and documents below this folder: what lies elsewhere gives no hits and no
+            context. Turns have no path.
         explain: Say for each hit why it was found.
 
     Returns:
@@ -89,6 +99,7 @@ def recall(
 
     Raises:
         InvalidValueError: An argument makes no sense.
+        InvalidPathError: `path` is no path.
         SearchUnavailableError: The store was opened with `index=False`.
 
     Example:
@@ -99,13 +110,14 @@ def recall(
         ...     hit.place, hit.heading
         ('/tea.md:3', 'Tea')
     """
-    _check(k, kinds)
+    check_count(k)
     wanted = Wanted(
         label_range(scope, below=below),
         analysed(context, query),
-        frozenset(kinds or HIT_KINDS),
+        _checked_kinds(kinds, path),
         None if since is None else to_microseconds(since),
         None if until is None else to_microseconds(until),
+        None if path is None else canonical_path(path),
     )
     if as_of is None:
         answer = yield from rank_wanted(context, wanted)
@@ -134,6 +146,15 @@ def analysed(context: Context, query: str) -> Query:
             "This store was opened with index=False, so it cannot answer a query.",
             "Open it without that argument; text is also found with grep().",
         )
+    return checked_query(query)
+
+
+def checked_query(query: str) -> Query:
+    """A query's terms.
+
+    Raises:
+        InvalidValueError: The query is no text, or blank.
+    """
     if not isinstance(query, str) or not query.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidValueError(f"{str(query)[:80]!r} is no query.", "Pass the words, or the question, to look for.")
     return analyse(query)
@@ -169,34 +190,29 @@ class Answer(NamedTuple):
 
 def rank_wanted(context: Context, wanted: Wanted) -> Operation[Answer]:
     """Rank everything that a query is asked of, and say what was wanting."""
-    notices: list[str] = []
-    meaning = None
-    if context.embed_query is not None:
-        embed = context.embed_query
-        meaning = yield from call(lambda: embed(wanted.query.text))
-        if meaning.notice is not None:
-            notices.append(meaning.notice)
+    meaning = yield from meaning_of_query(context, wanted.query)
+    notices = [] if meaning is None or meaning.notice is None else [meaning.notice]
     index_id = None if meaning is None else meaning.index_id
-    loaded = yield from load_index(context, wanted.where, wanted.index_kinds, index_id)
+    span = None if wanted.path is None else span_below(wanted.path)
+    loaded = yield from load_index(context, wanted.where, wanted.index_kinds, index_id, span)
     if loaded.incomplete:
-        notices.append("Some of this memory is not indexed yet, so it cannot be found: run `memoranda reindex`.")
+        notices.append(INCOMPLETE)
     ranked = yield from call(lambda: rank_loaded(context, wanted, loaded, meaning))
     return Answer(ranked, [part.scope for part in loaded.parts], notices)
 
 
+def meaning_of_query(context: Context, query: Query) -> Operation[QueryMeaning | None]:
+    """Embed a query; None without an embedder."""
+    embed = context.embed_query
+    return None if embed is None else (yield from call(lambda: embed(query.text)))
+
+
 def rank_loaded(context: Context, wanted: Wanted, loaded: LoadedIndex, meaning: QueryMeaning | None) -> Ranked:
     """Rank the passages of an index that was read."""
-    from memoranda.search.corpus import Corpus
     from memoranda.search.ranking import rank
 
-    # One is kept for each range that is asked for: with the next write it is of no use to anybody.
-    place = (wanted.where, wanted.index_kinds)
-    kept = context.blocks.get(place) if loaded.key else None
-    corpus = kept[1] if kept is not None and kept[0] == loaded.key else Corpus(loaded.parts)
-    if loaded.key and (kept is None or kept[1] is not corpus):
-        context.blocks.put(place, (loaded.key, corpus), _BYTES_A_PASSAGE * len(corpus))
     return rank(
-        corpus,
+        corpus_of(context, wanted.where, wanted.index_kinds, loaded),
         wanted.query,
         vector=None if meaning is None else meaning.vector,
         floor=0.0 if meaning is None else meaning.floor,
@@ -204,7 +220,23 @@ def rank_loaded(context: Context, wanted: Wanted, loaded: LoadedIndex, meaning: 
         until=wanted.until,
         require=JSON if not wanted.kinds - {"item"} else 0,
         exclude=JSON if "item" not in wanted.kinds else 0,
+        sources=loaded.sources(),
     )
+
+
+def corpus_of(context: Context, where: LabelRange, kinds: tuple[IndexKind, ...], loaded: LoadedIndex) -> Corpus:
+    """The passages of an index that was read, as arrays."""
+    from memoranda.search.corpus import Corpus
+
+    # One is kept for each range that is asked for: with the next write it is of no use to anybody.
+    place = (where, kinds)
+    kept = context.blocks.get(place) if loaded.key else None
+    if kept is not None and kept[0] == loaded.key:
+        return kept[1]
+    corpus = Corpus(loaded.parts)
+    if loaded.key:
+        context.blocks.put(place, (loaded.key, corpus), _BYTES_A_PASSAGE * len(corpus))
+    return corpus
 
 
 def _rank_past(context: Context, wanted: Wanted, moment: int) -> Operation[tuple[Answer, Sources]]:
@@ -216,6 +248,7 @@ def _rank_past(context: Context, wanted: Wanted, moment: int) -> Operation[tuple
         loaded = yield from load_index(context, wanted.where, (IndexKind.TURNS,), None)
     if IndexKind.ITEMS in wanted.index_kinds:
         items = yield from past_items(context, wanted.where, moment)
+        items = [item for item in items if wanted.path is None or is_within(item.key, wanted.path)]
         loaded.parts = (yield from call(lambda: index_in_memory(items))) + loaded.parts
         for item in items:
             place = (IndexScope(item.namespace_id, IndexKind.ITEMS).number, item.item_id & NUMBER_MASK)
@@ -298,6 +331,8 @@ def _hit(wanted: Wanted, scope: int, ranked: RankedPassage, sources: Sources, ex
     passage = source.passages.get(ranked.digest) if source is not None else None
     if source is None or passage is None or source.kind not in wanted.kinds:
         return None
+    if wanted.path is not None and not is_within(source.key, wanted.path):  # it has moved since it was ranked
+        return None
     return Hit(
         source.kind,
         decode_namespace(source.labels),
@@ -329,8 +364,20 @@ def _why(query: Query, passage: Passage, source: Source, ranked: RankedPassage) 
     return "; ".join(reasons) or "has words in common with what answers best"
 
 
-def _check(k: int, kinds: Collection[HitKind] | None) -> None:
+def check_count(k: int) -> None:
+    """Refuse what is no number of hits.
+
+    Raises:
+        InvalidValueError: It is none.
+    """
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= _MOST_HITS:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidValueError(f"k={k!r} is no number of hits.", f"Pass a whole number from 1 to {_MOST_HITS}.")
+
+
+def _checked_kinds(kinds: Collection[HitKind] | None, path: str | None) -> frozenset[HitKind]:
     if kinds is not None and (isinstance(kinds, str) or not kinds or not set(kinds) <= set(HIT_KINDS)):
         raise InvalidValueError(f"kinds={kinds!r} is not known.", f"Pass any of {', '.join(HIT_KINDS)}, as a list.")
+    found = frozenset(kinds or HIT_KINDS) - (frozenset({"turn"}) if path is not None else frozenset())
+    if not found:
+        raise InvalidValueError("Turns of conversations have no path.", "Leave out `path`, or ask for other kinds.")
+    return found
