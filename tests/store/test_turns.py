@@ -13,6 +13,7 @@ import pytest
 
 from memoranda import MemoryStore
 from memoranda.errors import InvalidValueError
+from memoranda.store.operations import turn_writing
 from memoranda.store.operations import turns as recording
 from memoranda.store.turns import RecordedTurns, Role, Turn
 
@@ -134,7 +135,7 @@ def test_long_conversations_are_recorded_in_pieces(store: MemoryStore, monkeypat
 
 
 def test_there_is_always_room_between_two_turns(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "PLACE_STEP", 4)
+    monkeypatch.setattr(turn_writing, "PLACE_STEP", 4)
     store.record_turns(ANN, "t", said(1, 50, 51))
     for number in range(2, 50):
         store.record_turns(ANN, "t", said(1, *range(2, number + 1), 50))

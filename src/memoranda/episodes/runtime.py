@@ -7,7 +7,7 @@ from typing import Any, Final
 from memoranda.backends.runtime import agent_name, current_config, current_thread
 from memoranda.backends.scopes import Scope, ScopeError, bound_assistant, by_org, by_user
 from memoranda.errors import InvalidValueError
-from memoranda.store.operations.turns import Circumstances
+from memoranda.store.operations.turn_writing import Circumstances
 from memoranda.store.store import MemoryStore
 
 _TOOLS_NODE: Final = "tools"

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
-from itertools import groupby
-from typing import Any, Final, NamedTuple
-
-import orjson
+from typing import Final
 
 from memoranda.errors import InvalidValueError
 from memoranda.store.changes import Author, Namespace
-from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
+from memoranda.store.effects import Batch, Body, Operation, Sql, call, query, transact
 from memoranda.store.keys import MAX_KEY_BYTES, MAX_NAME_BYTES, is_plain_text
 from memoranda.store.namespaces import encode_namespace, encode_writable
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.indexing import IndexKind
-from memoranda.store.operations.item_passages import NUMBER_MASK, Indexed, unpack_placed
+from memoranda.store.operations.item_passages import unpack_placed
 from memoranda.store.operations.tending import tend_all
-from memoranda.store.operations.turn_passages import add_turn, indexed_turn
-from memoranda.store.operations.workspace import NUMBER_BITS, Scope, Workspace
+from memoranda.store.operations.turn_passages import indexed_turn
+from memoranda.store.operations.turn_writing import Circumstances, Piece, Prepared, write_turns
+from memoranda.store.operations.workspace import Scope, Workspace
 from memoranda.store.turns import ROLES, RecordedTurns, Turn
 from memoranda.store.values import to_datetime, to_microseconds
 
@@ -30,51 +27,6 @@ MOST_AT_ONCE: Final = 256
 """So many turns are recorded in one transaction, so that a long conversation keeps no other writer waiting."""
 
 MOST_BYTES_AT_ONCE: Final = 1 << 20
-
-PLACE_STEP: Final = 1 << 10
-"""Between two turns there is room for others that are recorded later."""
-
-_FIRST_PLACE: Final = 1 << 31
-_BEFORE_ALL: Final = -(1 << 62)
-
-
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """Who talked, with whom, and in which run.
-
-    Args:
-        user: Who talked with the agent.
-        org: Whose organisation.
-        agent: The agent.
-        run_id: The run.
-    """
-
-    user: str | None = None
-    org: str | None = None
-    agent: str | None = None
-    run_id: str | None = None
-
-
-class _Prepared(NamedTuple):
-    """A turn as its row will hold it, made before the transaction."""
-
-    turn: Turn
-    key: str
-    body: bytes
-    at: datetime
-    passages: list[Indexed] | None
-
-
-class _Piece(NamedTuple):
-    """Turns to record in one transaction, among others that only show where they belong.
-
-    Args:
-        keys: The messages, in the order of the conversation.
-        turns: Those of them that are to be recorded.
-    """
-
-    keys: list[str]
-    turns: dict[str, _Prepared]
 
 
 def record_turns(
@@ -127,28 +79,41 @@ def record_turns(
     labels = encode_writable(tuple(scope))
     thread = checked_thread(thread_id)
     who = Circumstances(*(checked_name(name) for name in (user, org, agent, run_id)))
-    given = {_message_key(turn.message_id): _checked(turn) for turn in reversed(turns)}
+    given: dict[str, Turn] = {}
+    for turn in turns:
+        checked = _checked(turn)
+        given.setdefault(_message_key(checked.message_id), checked)
     if not given:
         return RecordedTurns()
-    keys = list(dict.fromkeys(map(_message_key, order)))
-    keys += [key for key in reversed(given) if key not in set(keys)]
-    known = set[str]()
+    keys = list(dict.fromkeys([*map(_message_key, order), *given]))
+    known, seen = set[str](), None
     if len(given) > MOST_AT_ONCE or sum(len(turn.text) for turn in given.values()) > MOST_BYTES_AT_ONCE:
-        known = yield from known_keys(context, labels, thread)
+        seen, known = yield from transact("snapshot", partial(_seen, context, labels, thread))
     done = RecordedTurns(0, sum(key in known for key in given))
     now = to_datetime(context.clock())
     for around, wanted in _pieces(keys, given, known):
-        piece = _Piece(around, {key: _prepare(context, key, given[key], now) for key in wanted})
-        landed, to_tend = yield from transact("write", partial(_record, context, labels, thread, piece, who))
-        done += landed
-        yield from tend_all(context, to_tend)
+        prepared = yield from call(partial(_prepare_all, context, {key: given[key] for key in wanted}, now))
+        piece = Piece(around, prepared, seen)
+        landed = yield from transact("write", partial(write_turns, context, labels, thread, piece, who))
+        done += landed.turns
+        # As long as nobody else comes between.
+        seen = landed.seen if seen is not None and landed.seen == seen + landed.turns.new else None
+        yield from tend_all(context, landed.to_tend)
     return done
 
 
 def known_keys(context: Context, labels: str, thread_id: str) -> Operation[set[str]]:
     """The ids under which messages of a conversation are recorded."""
-    asked = partial(query, "messages_of_thread", tenant=context.tenant, labels=labels, thread_id=thread_id)
-    return {row[0] for row in (yield from transact("read", asked))}
+    return (yield from transact("snapshot", partial(_seen, context, labels, thread_id)))[1]
+
+
+def _seen(context: Context, labels: str, thread_id: str) -> Body[tuple[int, set[str]]]:
+    """How many turns a namespace has, and the ids of those of one conversation."""
+    place = {"tenant": context.tenant, "labels": labels}
+    count, rows = yield Batch(
+        [Sql("count_of_turns", place), Sql("messages_of_thread", {**place, "thread_id": thread_id})], last=True
+    )
+    return int(count[0][0]) if count else 0, {row[0] for row in rows}
 
 
 def forget_thread(context: Context, scope: Namespace, thread_id: str) -> Operation[int]:
@@ -251,11 +216,15 @@ def _message_key(message_id: str) -> str:
     return "hash:" + blake2b(str(message_id).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _prepare(context: Context, key: str, turn: Turn, now: datetime) -> _Prepared:
+def _prepare_all(context: Context, turns: Mapping[str, Turn], now: datetime) -> dict[str, Prepared]:
+    return {key: _prepare(context, key, turn, now) for key, turn in turns.items()}
+
+
+def _prepare(context: Context, key: str, turn: Turn, now: datetime) -> Prepared:
     body = turn.text.encode("utf-8", "replace")
     at = now if turn.at is None else to_datetime(to_microseconds(turn.at))
     who = turn.speaker or turn.role
-    return _Prepared(turn, key, body, at, indexed_turn(body.decode(), who, at) if context.indexing else None)
+    return Prepared(turn, key, body, at, indexed_turn(body.decode(), who, at) if context.indexing else None)
 
 
 def _pieces(
@@ -280,155 +249,3 @@ def _pieces(
         around = [*keys[max(start - 1, 0) : end], *([] if following is None else [following])]
         yield around, [keys[index] for index in range(start, end) if not fixed[index]]
         start = end
-
-
-@dataclass(slots=True)
-class _Thread:
-    """A conversation's row."""
-
-    namespace_id: int
-    thread_id: str
-    turns: int = 0
-    first_at: int = 0
-    last_at: int = 0
-    last_place: int = _FIRST_PLACE - PLACE_STEP
-
-    @property
-    def place(self) -> dict[str, Any]:
-        """What leads to it in a statement."""
-        return {"namespace_id": self.namespace_id, "thread_id": self.thread_id}
-
-
-def _record(
-    context: Context, labels: str, thread_id: str, piece: _Piece, who: Circumstances
-) -> Body[tuple[RecordedTurns, list[int]]]:
-    work = Workspace(context, Author())
-    yield from work.open([], {labels})
-    scope = work.scopes[labels]
-    here = {"namespace_id": scope.id, "thread_id": thread_id}
-    keys = piece.keys
-    head, *found = yield Batch(
-        [Sql("thread_to_extend", here), *(Sql("place_of_message", {**here, "message_id": key}) for key in keys)]
-    )
-    places = {key: int(rows[0][0]) for key, rows in zip(keys, found, strict=True) if rows}
-    thread = _Thread(scope.id, thread_id, *(head[0] if head else ()))
-    new = [key for key in keys if key in piece.turns and key not in places]
-    if not new:
-        return RecordedTurns(0, len(piece.turns)), []
-    written: list[Sql] = []
-    for run in _runs(piece, places):
-        if written:
-            yield Batch(written)
-        yield from _lay_out(context, scope, thread, keys, run, places)
-        written = [_insert(context, scope, thread, prepared, places[prepared.key], who, work.now) for prepared in run]
-        thread.turns += len(run)
-    moments = [to_microseconds(piece.turns[key].at) for key in new]
-    row = {
-        **here,
-        "turns": thread.turns,
-        "first_at": min([*moments, *([thread.first_at] if head else [])]),
-        "last_at": max([*moments, *([thread.last_at] if head else [])]),
-        "last_place": thread.last_place,
-    }
-    scope.changed = True
-    yield Batch([*written, Sql("put_thread", row), *work.statements()], last=True)
-    return RecordedTurns(len(new), len(piece.turns) - len(new)), work.to_tend
-
-
-def _runs(piece: _Piece, places: Mapping[str, int]) -> list[list[_Prepared]]:
-    """The new turns, those together that stand together."""
-    known = set(places)
-    keys = [key for key in piece.keys if key in known or key in piece.turns]
-    runs = groupby(keys, key=lambda key: key in known)
-    return [[piece.turns[key] for key in run] for is_known, run in runs if not is_known]
-
-
-def _lay_out(
-    context: Context,
-    scope: Scope,
-    thread: _Thread,
-    keys: Sequence[str],
-    run: Sequence[_Prepared],
-    places: dict[str, int],
-) -> Body[None]:
-    """Find places for new turns that stand together: before the known one that follows them, or else by their time."""
-    start, count = keys.index(run[0].key), len(run)
-    before = next((places[key] for key in reversed(keys[:start]) if key in places), _BEFORE_ALL)
-    behind = next((places[key] for key in keys[start + count :] if key in places), None)
-    if behind is None and thread.turns:
-        # Some of the conversation may have left the list, and what is given now may be its beginning.
-        at = to_microseconds(run[0].at)
-        later = yield from query("first_place_later", **thread.place, place=before, at=at)
-        behind = int(later[0][0]) if later else None
-    if behind is None:
-        for number, prepared in enumerate(run, start=1):
-            places[prepared.key] = thread.last_place + PLACE_STEP * number
-        thread.last_place += PLACE_STEP * count
-        return
-    earlier = yield from query("last_place_before", **thread.place, place=behind)
-    low = int(earlier[0][0]) if earlier else None
-    if low is not None and behind - low <= count:
-        moved = yield from _renumber(context, scope, thread)
-        places.update({key: moved[place] for key, place in places.items()})
-        behind = moved[behind]
-        low = behind - PLACE_STEP
-    if low is None:
-        low, step = behind - PLACE_STEP * (count + 1), PLACE_STEP
-    else:
-        # Close behind what precedes them: more may come, and it comes behind them.
-        step = max(min(PLACE_STEP // 16, (behind - low) // (4 * (count + 1))), 1)
-    places.update({prepared.key: low + step * number for number, prepared in enumerate(run, start=1)})
-
-
-def _renumber(context: Context, scope: Scope, thread: _Thread) -> Body[dict[int, int]]:
-    """Make room between the turns of a conversation; returns the new place for each old one."""
-    rows = yield from query("turns_to_move", **thread.place)
-    moved: dict[int, int] = {}
-    written: list[Sql] = []
-    for number, (turn_id, place, at, speaker, role, passages, body) in enumerate(rows):
-        moved[place] = thread.last_place = _FIRST_PLACE + PLACE_STEP * number
-        if passages is not None:
-            said_at = to_datetime(at)
-            scope.index.kill(IndexKind.TURNS, [entry.number for entry in unpack_placed(passages)])
-            passages = None
-            if context.indexing:
-                found = indexed_turn(body.decode(), speaker or role, said_at)
-                position = turn_id & NUMBER_MASK
-                passages = add_turn(
-                    scope.index, position, thread.thread_id, moved[place], said_at, speaker or "", found
-                )
-        written.append(Sql("move_turn", {"id": turn_id, "place": moved[place], "passages": passages}))
-    yield Batch(written)
-    return moved
-
-
-def _insert(
-    context: Context, scope: Scope, thread: _Thread, prepared: _Prepared, place: int, who: Circumstances, now: int
-) -> Sql:
-    scope.turns += 1
-    turn, passages = prepared.turn, None
-    if prepared.passages is not None:
-        passages = add_turn(
-            scope.index, scope.turns, thread.thread_id, place, prepared.at, turn.speaker or "", prepared.passages
-        )
-    row: dict[str, Any] = {
-        "id": (scope.id << NUMBER_BITS) | scope.turns,
-        "namespace_id": scope.id,
-        "thread_id": thread.thread_id,
-        "message_id": prepared.key,
-        "place": place,
-        "role": turn.role,
-        "speaker": turn.speaker,
-        "user_id": who.user,
-        "org_id": who.org,
-        "agent_id": who.agent,
-        "run_id": who.run_id,
-        "at": to_microseconds(prepared.at),
-        "recorded_at": now,
-        "tools": orjson.dumps(turn.tools).decode() if turn.tools else None,
-        "other_blocks": turn.other_blocks,
-        "size": len(prepared.body) if turn.size is None else turn.size,
-        "passages": passages,
-        "body": prepared.body,
-    }
-    return Sql("insert_turn", row)

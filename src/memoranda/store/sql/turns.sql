@@ -10,6 +10,9 @@ SELECT place
 FROM turns
 WHERE namespace_id = :namespace_id AND thread_id = :thread_id AND message_id = :message_id;
 
+-- name: count_of_turns
+SELECT turns FROM namespaces WHERE tenant = :tenant AND labels = :labels;
+
 -- name: messages_of_thread
 SELECT message_id
 FROM turns
