@@ -259,6 +259,9 @@ class _Work:
             return
         where = self._selection.everywhere
         found = yield from namespaces_with(self._context, where, named, name)
+        if self._thread is not None and self._selection.low:
+            # Even if its turns are gone: the index may still hold what died with them.
+            found = sorted({*found, self._selection.low})
         for labels in found:
             if self._thread is None and self._selection.holds_text(labels):
                 continue  # gone as a whole

@@ -74,6 +74,8 @@ _ROWS_HELD = (
     "A transaction that began earlier still runs on the server, so the tables may hold old versions of what was "
     "removed: run `memoranda forget --vacuum-only` when it has ended."
 )
+_STATISTICS: LiteralString = "SELECT DISTINCT tablename FROM pg_stats WHERE schemaname = %s ORDER BY tablename"
+_ANALYZE = "They hold samples of what was there until something else is and `ANALYZE` has run."
 # After one writer overtook another, all lock first for a while: then waiting is cheaper than trying again.
 _CONTENDED = 0.5
 _LOCK_KEY = 0x6D656D6F  # "memo": two processes must not migrate at once
@@ -315,9 +317,18 @@ class PostgresEngine(Engine):
                 held = connection.execute(
                     "SELECT pg_snapshot_xmin(pg_current_snapshot()) <= %s", before or (None,)
                 ).fetchone()
+                # Of an empty table it keeps those that it has.
+                sampled = [
+                    table
+                    for (table,) in connection.execute(_STATISTICS, (SCHEMA,)).fetchall()
+                    if table in _TABLES
+                    and connection.execute(_sql(f"SELECT 1 FROM {table} LIMIT 1")).fetchone() is None
+                ]
         except psycopg.Error as error:
             raise translated(error, self._place) from error
         left = [_ELSEWHERE]
+        if sampled:
+            left.append(f"PostgreSQL keeps statistics of tables that are empty now: {', '.join(sampled)}. {_ANALYZE}")
         if held is not None and held[0]:
             left.append(_ROWS_HELD)
         return left + [f"PostgreSQL says: {warning}." for warning in warnings if warning]
