@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from memoranda.cli.app import program
 
-_STORE = ("MEMORANDA_STORE", "MEMORANDA_NAMESPACE", "MEMORANDA_TENANT", "MEMORANDA_ACTOR")
+_STORE = ("MEMORANDA_STORE", "MEMORANDA_NAMESPACE", "MEMORANDA_TENANT", "MEMORANDA_EMBED", "MEMORANDA_ACTOR")
 CLEAN = dict.fromkeys((*_STORE, "NO_COLOR", "FORCE_COLOR", "VISUAL", "EDITOR"))
 """What must not come in from the machine."""
 

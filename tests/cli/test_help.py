@@ -57,7 +57,7 @@ def test_help_of_a_command_is_about_the_command(anywhere: Run) -> None:
     text = anywhere("ls", "--help", **WIDE).stdout
     assert "Global options" not in text and "Whose memory" not in text
     assert "Global options" in anywhere("--help", **WIDE).stdout
-    assert re.search("Also --store, --namespace/-n, .*: see `memoranda --help`", text)
+    assert re.search("Also --store, --namespace/-n/--scope, .*: see `memoranda --help`", text)
 
 
 def test_help_of_the_program_names_the_commands_the_store_and_the_exit_codes(anywhere: Run) -> None:

@@ -11,13 +11,15 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperGroup
 
-from memoranda.cli.command import REVIEW, Command
+from memoranda.cli.command import EPISODES, REVIEW, Command
 from memoranda.cli.commands import (
     editing,
+    episodes,
     history,
     listing,
     proposals,
     reading,
+    recalling,
     searching,
     transfer,
     upkeep,
@@ -32,6 +34,8 @@ COMMANDS: tuple[Command, ...] = (
     reading.cat,
     searching.grep,
     searching.glob,
+    recalling.search,
+    recalling.recall,
     writing.write,
     editing.edit,
     writing.rm,
@@ -45,6 +49,9 @@ COMMANDS: tuple[Command, ...] = (
     proposals.show,
     proposals.accept,
     proposals.reject,
+    episodes.ls,
+    episodes.show,
+    episodes.search,
     transfer.import_,
     transfer.export,
     upkeep.verify,
@@ -53,7 +60,10 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 _HELP = {"help_option_names": ["-h", "--help"]}
-GROUPS = {"proposals": ("Look at the changes that wait for a person, and decide on them.", REVIEW)}
+GROUPS = {
+    "proposals": ("Look at the changes that wait for a person, and decide on them.", REVIEW),
+    "episodes": ("Look at past conversations, search them, and bring them in.", EPISODES),
+}
 """The commands of two words: what the first word is about, and where it stands in the list of commands."""
 
 

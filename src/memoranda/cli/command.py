@@ -19,6 +19,7 @@ LOOK = "Look"
 CHANGE = "Change"
 HISTORY = "History"
 REVIEW = "Review"
+EPISODES = "Conversations"
 WHOLE = "The whole store"
 
 Actor: TypeAlias = Annotated[

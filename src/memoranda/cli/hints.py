@@ -13,11 +13,13 @@ from memoranda.cli.names import format_namespace
 from memoranda.cli.settings import NAMESPACE_VARIABLE, Settings
 from memoranda.store.urls import redacted
 
-_HINT = re.compile(r"`memoranda ((?:proposals )?[a-z]+)([^`]*)`")
+_HINT = re.compile(r"`memoranda ((?:proposals |episodes )?[a-z]+)([^`]*)`")
 # The commands whose paths lie in one namespace; `ls` without a path lists the namespaces.
 _IN_A_NAMESPACE = frozenset(
-    ("ls", "tree", "cat", "grep", "glob", "write", "edit", "rm", "mv", "log", "diff", "blame", "restore")
-)
+    ("ls", "tree", "cat", "grep", "glob", "write", "edit", "rm", "mv", "log", "diff", "blame", "restore", "search")
+).union(("recall", "episodes ls", "episodes show", "episodes search", "episodes import"))
+# The commands that an embedder makes a difference to.
+_BY_MEANING = frozenset(("search", "recall", "episodes search", "reindex", "bench"))
 # What is imported comes from elsewhere, and into another store than the one that could not be opened.
 _ELSEWHERE = frozenset(("import",))
 
@@ -63,6 +65,8 @@ def placed(
             added += f" --store {quoted(redacted(given.store))}"
         if given.tenant is not None:
             added += f" --tenant {quoted(given.tenant)}"
+        if given.embed is not None and name in _BY_MEANING and " --embed " not in rest:
+            added += f" --embed {quoted(given.embed)}"
         lists_namespaces = name == "ls" and not rest
         if namespace is not None and name in _IN_A_NAMESPACE and not lists_namespaces and not rest.startswith(" -n "):
             added += f" -n {quoted(format_namespace(namespace))}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from memoranda.cli.settings import Settings, default_file
+from memoranda.cli.settings import WORDS_ONLY, Settings, default_file
 from memoranda.errors import SchemaError, SchemaTooNewError, StoreUnavailableError, StoreUrlError
 from memoranda.store.urls import redacted
 
@@ -140,8 +140,17 @@ def _open(settings: Settings, *, migrate: bool) -> MemoryStore:
     from memoranda.store.opening import open_store
 
     return open_store(
-        store_url(settings), tenant=settings.tenant or "", timeout=settings.timeout or 0.0, migrate=migrate
+        store_url(settings),
+        index=index_setting(settings),
+        tenant=settings.tenant or "",
+        timeout=settings.timeout or 0.0,
+        migrate=migrate,
     )
+
+
+def index_setting(settings: Settings) -> str | None:
+    """What `open_store` takes as `index`."""
+    return None if settings.embed in (None, WORDS_ONLY) else settings.embed
 
 
 def _is_empty(settings: Settings) -> bool:

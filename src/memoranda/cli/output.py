@@ -125,6 +125,11 @@ class Output:
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
+    @property
+    def has_colors(self) -> bool:
+        """Whether styles show."""
+        return self._color
+
     def data(self, value: Any, *, one_line: bool = False) -> None:
         """Write one JSON value: over several lines on a terminal, unless one is asked for; else on one."""
         ascii_only = (sys.stdout.encoding or "").lower().replace("-", "") not in ("utf8", "utf8sig")

