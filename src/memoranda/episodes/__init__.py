@@ -1,7 +1,7 @@
 """Episodic memory: conversations as they were held, recorded once, found by what was said in them.
 
 Room by room: `messages` says which messages are turns and what of them is kept, `masking` takes secrets out of them,
-`recording` is the middleware that records finished turns, `checkpoints` and `backfill` take over what a checkpointer
+`recording` is the middleware that records finished turns, `checkpoints` and `backfilling` take over what a checkpointer
 holds, `shown` writes conversations down for a model, and `tool` is the tool that searches them. What they read and
 write is in the store: `record_turns`, `turns`, `threads`, `search_episodes`, `forget_thread`. The recorder and the tool
 need the extra `agents`.
@@ -13,9 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from memoranda.episodes.backfill import Backfilled as Backfilled
-    from memoranda.episodes.backfill import abackfill as abackfill
-    from memoranda.episodes.backfill import backfill as backfill
+    from memoranda.episodes.backfilling import Backfilled as Backfilled
+    from memoranda.episodes.backfilling import abackfill as abackfill
+    from memoranda.episodes.backfilling import backfill as backfill
     from memoranda.episodes.masking import mask_secrets as mask_secrets
     from memoranda.episodes.messages import Keeping as Keeping
     from memoranda.episodes.recording import EpisodeRecorder as EpisodeRecorder
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memoranda.store.turns import Turn as Turn
 
 _EXPORTS = {
-    "memoranda.episodes.backfill": ["Backfilled", "abackfill", "backfill"],
+    "memoranda.episodes.backfilling": ["Backfilled", "abackfill", "backfill"],
     "memoranda.episodes.masking": ["mask_secrets"],
     "memoranda.episodes.messages": ["Keeping"],
     "memoranda.episodes.recording": ["EpisodeRecorder"],

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, cast
 
@@ -49,6 +49,7 @@ _NO_CONTENT: Final = frozenset(
 )
 _TIME_KEYS: Final = ("timestamp", "created_at", "sent_at", "created", "ts")
 _UUID7: Final = re.compile(r"([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_IMPRECISION: Final = timedelta(milliseconds=50)
 _EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 
@@ -202,7 +203,10 @@ class Keeping:
         found: list[Turn] = []
         later: datetime | None = None
         for one in reversed(said):
-            later = time_of(one.message) or (times or {}).get(one.id) or later
+            at = time_of(one.message) or (times or {}).get(one.id) or later
+            if at is not None and later is not None and timedelta() < at - later < _IMPRECISION:
+                at = later  # an id holds the time in milliseconds only
+            later = at
             found.append(self._turn(one, later))
         return found[::-1]
 
