@@ -42,7 +42,9 @@ class HashedWords:
         for word in _WORD.findall(text.lower()):
             word = _SYNONYMS.get(word, word)
             seed = int.from_bytes(hashlib.blake2b(f"{self.salt}{word}".encode(), digest_size=8).digest())
-            total += np.random.default_rng(seed).standard_normal(self.dims)
+            # What a text is about weighs more than how it says it.
+            weight = 3.0 if word in _SYNONYMS.values() else 1.0
+            total += np.random.default_rng(seed).standard_normal(self.dims) * weight
         return total.tolist()
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
@@ -74,8 +76,10 @@ class Embedding:
 
     def __init__(self, store: MemoryStore, embed: Any, **settings: Any) -> None:
         embedder = embed if isinstance(embed, Embedder) else embedder_from(embed)
-        self.context, self.worker = with_embedder(store.engine, replace(store.context, **settings), embedder)
+        context, self.worker = with_embedder(store.engine, replace(store.context, **settings), embedder)
         self.in_use = self.worker.in_use
+        # Nothing but a test sets the worker to work.
+        self.context = replace(context, embed_query=self.in_use.embed_query, on_write=None)
         self.store = MemoryStore(store.engine, self.context, url=store.url)
 
     def drain(self) -> int:

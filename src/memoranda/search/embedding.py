@@ -63,6 +63,7 @@ class Embedder:
         embed_query: Returns the vector of a text that is asked for.
         dims: Numbers per vector; None: as many as the first vector has.
         floor: How alike two texts are, from 0 to 1, that have nothing in common; None: to be measured.
+        batch: How many texts it gets at a time, at most `BATCH`.
 
     Example:
         >>> lengths = Embedder("lengths", lambda texts: [[len(text), 4] for text in texts], lambda text: [len(text), 4])
@@ -75,6 +76,7 @@ class Embedder:
     embed_query: Callable[[str], Any]
     dims: int | None = None
     floor: float | None = None
+    batch: int = BATCH
 
 
 @dataclass(frozen=True, slots=True)

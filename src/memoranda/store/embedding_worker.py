@@ -17,6 +17,7 @@ from memoranda.store.effects import query, transact
 from memoranda.store.embedder_in_use import EmbedderInUse, pause_after
 from memoranda.store.engines.base import Engine
 from memoranda.store.index_status import IndexStatus
+from memoranda.store.meaning import QueryMeaning
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.embedder_indexes import IndexRow, serve, status
 from memoranda.store.operations.embedding import embed_some
@@ -73,8 +74,12 @@ class EmbeddingWorker:
         self.in_use.after_fork()
 
     def wake(self) -> None:
-        """Say that something was written; the first time, and after a fork, this starts the thread."""
+        """Say that something was written, to the thread or to the next one."""
         self._wake.set()
+        self.start()
+
+    def start(self) -> None:
+        """Start the thread if it does not run: at the first use, and after a fork."""
         if self._thread is not None and self._thread.is_alive():
             return
         with self._starting:
@@ -136,11 +141,12 @@ class EmbeddingWorker:
             Exception: Whatever the embedder raises.
         """
         with self._working:
-            index = self.in_use.index()
+            in_use = self.in_use
+            index = in_use.index()
             if index is None:
                 return False
             filling = index.state == "building" and self._fill(index)
-            step = self._engine.run(embed_some(self._context, index.id, self.in_use.embed_texts))
+            step = self._engine.run(embed_some(self._context, index.id, in_use.embed_texts, in_use.embedder.batch))
             self._tend(step.scopes)
             if index.state == "building" and not filling:
                 self._serve(index, idle=not step.found)
@@ -219,7 +225,13 @@ def with_embedder(engine: Engine, context: Context, embedder: Embedder) -> tuple
     """
     in_use = EmbedderInUse(engine, context, embedder)
     worker = EmbeddingWorker(engine, context, in_use)
-    return replace(context, embed_query=in_use.embed_query, on_write=worker.wake), worker
+
+    def embed_query(text: str) -> QueryMeaning:
+        # Who only searches may be the one that fills a new index, or embeds what others have written.
+        worker.start()
+        return in_use.embed_query(text)
+
+    return replace(context, embed_query=embed_query, on_write=worker.wake), worker
 
 
 _workers: weakref.WeakSet[EmbeddingWorker] = weakref.WeakSet()

@@ -74,13 +74,14 @@ class _Text(NamedTuple):
     text: str
 
 
-def embed_some(context: Context, index_id: int, embed: EmbedTexts) -> Operation[Step]:
-    """Embed some of what waits for an index, at most `BATCH` texts.
+def embed_some(context: Context, index_id: int, embed: EmbedTexts, most: int = BATCH) -> Operation[Step]:
+    """Embed some of what waits for an index.
 
     Args:
         context: The store's settings.
         index_id: The index.
         embed: Embeds texts; what it raises is raised, and nothing is lost.
+        most: At most so many texts.
 
     Returns:
         What was done.
@@ -88,8 +89,8 @@ def embed_some(context: Context, index_id: int, embed: EmbedTexts) -> Operation[
     listed = yield from transact("read", lambda: query("waiting_blocks", index_id=index_id, limit=_LISTED))
     if not listed:
         return Step()
-    blocks = yield from transact("read", lambda: _read_waiting(_chosen(listed)))
-    texts, owed = yield from _texts(context, blocks)
+    blocks = yield from transact("read", lambda: _read_waiting(_chosen(listed, most)))
+    texts, owed = yield from _texts(context, blocks, most)
     made = Vectors((), ())
     if texts:
         made = yield from call(lambda: embed([text.text for text in texts]))
@@ -101,13 +102,13 @@ def embed_some(context: Context, index_id: int, embed: EmbedTexts) -> Operation[
     return Step(len(made.taken), True, tuple(scopes))
 
 
-def _chosen(listed: list[Row]) -> list[int]:
+def _chosen(listed: list[Row], most: int) -> list[int]:
     """Waiting blocks with enough texts for one batch, from a random place on: others choose at the same time."""
     start = random.randrange(len(listed)) if len(listed) > 1 else 0
     chosen: list[int] = []
     count = 0
     for block, _, passages in [*listed[start:], *listed[:start]]:
-        if chosen and count + passages > BATCH:
+        if chosen and count + passages > most:
             break
         chosen.append(block)
         count += passages
@@ -123,12 +124,14 @@ def _read_waiting(ids: list[int]) -> Body[list[_Block]]:
     ]
 
 
-def _texts(context: Context, blocks: list[_Block]) -> Operation[tuple[list[_Text], dict[int, list[Waiting]]]]:
+def _texts(
+    context: Context, blocks: list[_Block], most: int
+) -> Operation[tuple[list[_Text], dict[int, list[Waiting]]]]:
     """The texts to embed now, and what has to wait on; passages that are gone are in neither."""
     owed: dict[int, list[Waiting]] = {}
     chosen: list[tuple[_Block, Waiting]] = []
     for block in blocks:
-        room = BATCH - len(chosen)
+        room = most - len(chosen)
         chosen += [(block, entry) for entry in block.entries[:room]]
         owed[block.id] = block.entries[room:]
     sources = sorted({(block.scope, entry.source) for block, entry in chosen})
