@@ -40,7 +40,7 @@ class Room:
         """A line for people."""
         found = self.to_dict()
         return (
-            f"a passage has {self.text / self.passages:.0f} bytes of text, {found['words_a_passage']:.0f} bytes of words "
+            f"a passage: {self.text / self.passages:.0f} bytes of text, {found['words_a_passage']:.0f} of words "
             f"({found['words_by_text']:.2f} x text) and {found['vectors_a_passage']:.0f} bytes of vectors"
         )
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from memoranda.search.fusion import FAINT
 from memoranda.search.blocks import QUESTION, Entry
 from memoranda.search.query import Query, QueryTerm
 from memoranda.search.ranking import ContextWeights, Ranking
@@ -110,15 +111,18 @@ def _added(
 
 def _likeness(scopes: Sequence[Scope], key: Key, vector: Sequence[float] | None, floor: float) -> float:
     mine = scopes[key[0]].vectors.get(key[1])
-    if mine is None or vector is None or not any(mine) or not any(vector):
+    if mine is None or vector is None or not any(vector):
         return 0.0
+    if not any(mine):
+        return FAINT / (floor + 1) + (1 - FAINT) * min(1.0, max(0.0, -floor / (1 - floor)))
     top = max(map(abs, mine))
     whole = [round(value / top * 127) for value in mine]
     cosine = (
         math.sumprod(whole, vector) if hasattr(math, "sumprod") else sum(map(float.__mul__, map(float, whole), vector))
     )
     cosine /= math.hypot(*whole) * math.hypot(*vector)
-    return min(1.0, max(0.0, (cosine - floor) / (1 - floor)))
+    chance = FAINT * min(1.0, max(0.0, (cosine + 1) / (floor + 1)))
+    return chance + (1 - FAINT) * min(1.0, max(0.0, (cosine - floor) / (1 - floor)))
 
 
 def _in_context(

@@ -277,3 +277,17 @@ async def test_the_async_face_finds_the_same(store: MemoryStore) -> None:
     await store.awrite(ANN, "/a.md", "puffins breed in burrows")
     assert [hit.key for hit in await store.arecall(ANN, "puffin")] == ["/a.md"]
     assert [item.key for item in await store.asearch(ANN, query="burrow")] == ["/a.md"]
+
+
+def test_the_vectors_of_the_dead_go_in_time(store_url: str, open_here: Callable[..., MemoryStore]) -> None:
+    store = open_here(store_url, index={"embed": lambda texts: [[float(len(text)), 1.0] for text in texts], "dims": 2})
+    for number in range(400):
+        store.write(ANN, f"/{number % 20}.md", f"shrike {number}")
+    assert store.wait_for_index(20)
+    for _ in range(40):
+        store.write(ANN, "/0.md", f"shrike {time.time_ns()}")
+    assert store.wait_for_index(20)
+    store.engine.run(tend(store.context, IndexScope(1, IndexKind.ITEMS)))
+    held = sum(count for part, _, _, count in store.engine.run(_blocks(store)) if part == 2)
+    assert 20 <= held <= 20 + 64 + 32
+    assert len(store.recall(ANN, "shrike", k=100)) == 20

@@ -11,9 +11,15 @@ from memoranda.errors import InvalidValueError
 from memoranda.search.corpus import Corpus
 from memoranda.search.vectors import rounded_query
 
+FAINT = 0.01
+"""The likeness of texts that have nothing to do with each other."""
+
 
 def meaning_of(corpus: Corpus, vector: Sequence[float] | NDArray[np.floating], *, floor: float) -> NDArray[np.float64]:
-    """Return each passage's likeness to a query's vector: its cosine, where `floor` is nothing and 1 is all.
+    """Return each passage's likeness to a query's vector: its cosine, where `floor` is next to nothing and 1 is all.
+
+    What lies below the floor is like the query only by chance. It still keeps its order, faintly, so that whoever asks
+    for ten passages by meaning gets ten; words and context weigh more than all of that.
 
     Args:
         corpus: The passages; one without a vector is like nothing.
@@ -23,8 +29,10 @@ def meaning_of(corpus: Corpus, vector: Sequence[float] | NDArray[np.floating], *
     Raises:
         InvalidValueError: The vector is none, or has another size than those of the passages.
     """
-    meaning = np.zeros(len(corpus))
+    cosine = np.full(len(corpus), -1.0)
     query = rounded_query(vector)
+    if not query.whole.any():
+        return np.zeros(len(corpus))
     for block, rows, passages in corpus.vectors:
         if block.dims != len(query.whole):
             raise InvalidValueError(
@@ -33,8 +41,9 @@ def meaning_of(corpus: Corpus, vector: Sequence[float] | NDArray[np.floating], *
             )
         cosines = block.cosines(query)
         # A later block overwrites: its vector is the newer one.
-        meaning[passages] = cosines[rows]
-    return np.clip((meaning - floor) / (1 - floor), 0.0, 1.0)
+        cosine[passages] = cosines[rows]
+    chance = FAINT * np.clip((cosine + 1) / (floor + 1), 0.0, 1.0)
+    return chance + (1 - FAINT) * np.clip((cosine - floor) / (1 - floor), 0.0, 1.0)
 
 
 def by_best(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,7 +7,8 @@ one catches up. The namespace is locked, so that two processes never merge the s
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 from memoranda.errors import StoreError
 from memoranda.search import blocks, tiers
@@ -16,6 +17,9 @@ from memoranda.store.operations.context import Context
 from memoranda.store.operations.indexing import IndexKind, IndexScope, Part
 
 logger = logging.getLogger(__name__)
+
+_DEAD_SHARE = 0.25
+_DEAD_LEAST = 64
 
 
 def tend_all(context: Context, namespace_ids: Iterable[int]) -> Operation[None]:
@@ -43,37 +47,37 @@ def tend(context: Context, scope: IndexScope) -> Operation[bool]:
 def _tend(context: Context, scope: IndexScope) -> Body[bool]:
     yield from query("lock_namespace_by_id", id=scope.namespace_id)
     rows = yield from query("blocks_of_scope", scope=scope.number)
-    words = [(int(row[1]), int(row[3])) for row in rows if row[0] == Part.WORDS]
-    dead_ids = [int(row[1]) for row in rows if row[0] == Part.DEAD]
-    merged: list[Sql] = []
+    held: dict[tuple[Part, int], list[tuple[int, int]]] = {}
+    for part, block, index_id, count in rows:
+        held.setdefault((Part(part), int(index_id)), []).append((int(block), int(count)))
+    dead_ids = [block for block, _ in held.pop((Part.DEAD, 0), [])]
     dead: set[int] = set()
     if dead_ids:
         bodies = yield from _bodies(dead_ids)
         dead = {int(number) for body in bodies.values() for number in blocks.unpack_numbers(body)}
-    dropped: set[int] = set()
-    for group in tiers.due(words):
-        bodies = yield from _bodies(group)
-        parsed = [blocks.WordBlock.unpack(bodies[block]) for block in group]
-        merged += _replaced(
-            scope, Part.WORDS, 0, group, _counted(blocks.merge_words(parsed, dead), blocks.WordBlock.unpack)
-        )
-        for block in parsed:
-            dropped |= dead.intersection(block.number.tolist())
-    if dropped or len(dead_ids) >= tiers.FANOUT:
-        left = sorted(dead - dropped)
-        merged += _replaced(scope, Part.DEAD, 0, dead_ids, (blocks.pack_numbers(left), len(left)) if left else None)
-    for index_id in sorted({int(row[2]) for row in rows if row[0] == Part.VECTORS}):
-        held = [(int(row[1]), int(row[3])) for row in rows if row[0] == Part.VECTORS and row[2] == index_id]
-        for group in tiers.due(held):
+    # With this much dead, every block sheds what it holds of them; otherwise those do that are merged anyway.
+    passages = sum(count for _, count in held.get((Part.WORDS, 0), []))
+    shedding = len(dead) > _DEAD_LEAST and len(dead) > _DEAD_SHARE * passages
+    merged: list[Sql] = []
+    gone: set[int] = set()
+    for (part, index_id), counts in held.items():
+        groups = tiers.due(counts)
+        if shedding:
+            taken = {block for group in groups for block in group}
+            groups += [[block] for block, _ in counts if block not in taken]
+        for group in groups:
             bodies = yield from _bodies(group)
-            parsed = [blocks.VectorBlock.unpack(bodies[block]) for block in group]
-            merged += _replaced(
-                scope,
-                Part.VECTORS,
-                index_id,
-                group,
-                _counted(blocks.merge_vectors(parsed, dead), blocks.VectorBlock.unpack),
-            )
+            parsed = [_PARSERS[part](bodies[block]) for block in group]
+            shed = dead.intersection(number for block in parsed for number in block.number.tolist())
+            gone |= shed
+            if shed or len(group) > 1:
+                merged += _replaced(scope, part, index_id, group, _MERGERS[part](parsed, dead))
+    # A number stays among the dead as long as a block of vectors may hold it.
+    left: set[int] = set()
+    if not shedding:
+        left = dead if len(held) > 1 else dead - gone
+    if len(left) < len(dead) or len(dead_ids) >= tiers.FANOUT:
+        merged += _replaced(scope, Part.DEAD, 0, dead_ids, blocks.pack_numbers(sorted(left)) if left else None)
     if merged:
         yield Batch(merged, last=True)
     return bool(merged)
@@ -84,14 +88,21 @@ def _bodies(ids: list[int]) -> Body[dict[int, bytes]]:
     return {int(found[0][0]): found[0][1] for found in rows if found}
 
 
-def _counted(body: bytes | None, unpack: Callable[[bytes], Sized]) -> tuple[bytes, int] | None:
-    return None if body is None else (body, len(unpack(body)))
-
-
-def _replaced(scope: IndexScope, part: Part, index_id: int, old: list[int], new: tuple[bytes, int] | None) -> list[Sql]:
+def _replaced(scope: IndexScope, part: Part, index_id: int, old: list[int], body: bytes | None) -> list[Sql]:
     written = [Sql("delete_block", {"id": block}) for block in old]
-    if new is not None:
-        body, count = new
+    if body is not None:
+        count = len(_PARSERS[part](body))
         row = {"scope": scope.number, "part": int(part), "index_id": index_id, "count": count, "body": body}
         written.append(Sql("insert_block", row))
     return written
+
+
+_PARSERS: dict[Part, Callable[[bytes], Any]] = {
+    Part.WORDS: blocks.WordBlock.unpack,
+    Part.VECTORS: blocks.VectorBlock.unpack,
+    Part.DEAD: blocks.unpack_numbers,
+}
+_MERGERS: dict[Part, Callable[[Any, Collection[int]], bytes | None]] = {
+    Part.WORDS: blocks.merge_words,
+    Part.VECTORS: blocks.merge_vectors,
+}
