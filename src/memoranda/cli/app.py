@@ -16,6 +16,7 @@ from memoranda.cli.commands import (
     editing,
     episodes,
     history,
+    indexing,
     listing,
     proposals,
     reading,
@@ -56,6 +57,7 @@ COMMANDS: tuple[Command, ...] = (
     transfer.export,
     upkeep.verify,
     upkeep.stats,
+    indexing.reindex,
     upkeep.migrate,
 )
 

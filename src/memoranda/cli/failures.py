@@ -45,7 +45,7 @@ class PipeClosedError(Exception):
 
 
 class StoppedError(Exception):
-    """Somebody pressed Ctrl-C."""
+    """Somebody pressed Ctrl-C; its text says how things stand, where there is more to say than usual."""
 
 
 _STOPPED = "Nothing is half-written: every change lands whole or not at all."
@@ -179,8 +179,9 @@ def guarded(body: Callable[[], Any], arguments: Sequence[str]) -> int:
     except (PipeClosedError, BrokenPipeError):
         _silence_stdout()
         return PIPE_CLOSED
-    except (StoppedError, KeyboardInterrupt, typer.Abort):
-        _report({"error": "Stopped", "cause": "Stopped.", "remedy": _STOPPED}, as_json)
+    except (StoppedError, KeyboardInterrupt, typer.Abort) as stop:
+        said = str(stop) if isinstance(stop, StoppedError) else ""
+        _report({"error": "Stopped", "cause": "Stopped.", "remedy": said or _STOPPED}, as_json)
         return STOPPED
     except Exception as error:  # noqa: BLE001 - a person gets a sentence, whatever it is
         if debug:

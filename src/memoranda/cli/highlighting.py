@@ -28,6 +28,10 @@ class Highlighter:
         self._session = session
         self._query = query
 
+    def is_in(self, line: str) -> bool:
+        """Whether a line holds anything of the query."""
+        return self._holds(line)
+
     def parts(self, line: str, style: str = "") -> list[Part]:
         """A line of somebody's text in parts; what matches has a style of its own."""
         out = self._session.out

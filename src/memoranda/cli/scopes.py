@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from memoranda.cli.finding import namespace_exists, which_namespaces
 from memoranda.cli.hints import quoted
 from memoranda.cli.names import format_namespace
 from memoranda.errors import ItemNotFoundError
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from memoranda.store.changes import Namespace
 
 _LOOKED_AT = 1_000
+_NAMED = 5
 
 
 def requested_scope(session: Session, *, below: bool) -> tuple[Namespace, bool]:
@@ -25,7 +26,7 @@ def requested_scope(session: Session, *, below: bool) -> tuple[Namespace, bool]:
 
 
 def nothing_found(
-    session: Session, scope: Namespace, query: str | None, *, below: bool, narrowed: bool = False
+    session: Session, scope: Namespace, query: str | None, *, below: bool, narrowed: Sequence[str] = ()
 ) -> None:
     """Say what to try where nothing was found.
 
@@ -34,7 +35,7 @@ def nothing_found(
         scope: Where it was looked.
         query: For what.
         below: Whether the namespaces below were looked into too.
-        narrowed: Whether only some of it was looked at, by time or by kind.
+        narrowed: The options by which only some of it was looked at.
 
     Raises:
         ItemNotFoundError: There is no such namespace: most likely it was mistyped.
@@ -43,8 +44,8 @@ def nothing_found(
     place = f" in {format_namespace(scope)}" if scope else ""
     tries: list[str] = []
     if narrowed:
-        tries.append("leave out --since, --until, --kind and --as-of")
-    if not below and session.reading().list_namespaces(prefix=scope, limit=2) not in ([], [scope]):
+        tries.append(f"leave out {' and '.join(narrowed)}")
+    if not below and any(labels[: len(scope)] == scope != labels for labels in known_namespaces(session)):
         tries.append("add --below for the namespaces below it")
     if query is not None:
         tries.append(f"try fewer or other words, or `memoranda grep {quoted(query)}` for the text as it stands")
@@ -53,7 +54,7 @@ def nothing_found(
     session.note(f"Nothing{place} answers that{': ' if tries else ''}{'; '.join(tries)}.")
 
 
-def nothing_recorded(session: Session, scope: Namespace, *, below: bool, narrowed: bool) -> None:
+def nothing_recorded(session: Session, scope: Namespace, *, below: bool, narrowed: Sequence[str] = ()) -> None:
     """Say why no conversations are listed.
 
     Raises:
@@ -61,35 +62,51 @@ def nothing_recorded(session: Session, scope: Namespace, *, below: bool, narrowe
     """
     _require_memory(session, scope, below=below)
     place = f" in {format_namespace(scope)}" if scope else ""
-    if narrowed and session.reading().threads(scope, below=below, limit=1):
-        session.note(f"No conversation{place} was held then.")
-    elif not below and session.reading().threads(scope, below=True, limit=1):
-        session.note(f"No conversation{place} itself; add --below for the namespaces below it.")
+    store = session.reading()
+    if narrowed and store.threads(scope, below=below, limit=1):
+        session.note(f"No conversation{place} was held then; leave out {' and '.join(narrowed)} to see all.")
+    elif not below and store.threads(scope, below=True, limit=1):
+        session.note(f"No conversations are recorded{place} itself; add --below for the namespaces below it.")
     else:
         session.note(
-            f"No conversation{place} is recorded. `memoranda episodes import` brings one in, and agents record "
+            f"No conversations are recorded{place}. `memoranda episodes import FILE` brings one in; agents record "
             "theirs with EpisodeRecorder."
         )
+
+
+def narrowed_by(**options: object) -> list[str]:
+    """The names of the options that were given.
+
+    Example:
+        >>> narrowed_by(since="14d", as_of=None)
+        ['--since']
+    """
+    return [f"--{name.replace('_', '-')}" for name, value in options.items() if value]
 
 
 def _require_memory(session: Session, scope: Namespace, *, below: bool) -> None:
     """Refuse a namespace that nothing was ever written to or said in."""
     store = session.reading()
-    if not scope or namespace_exists(session) or store.threads(scope, below=below, limit=1):
+    if not scope or store.changes(namespace=scope, limit=1) or store.threads(scope, below=below, limit=1):
         return
     if below and store.list_namespaces(prefix=scope, limit=1):
         return
-    name = format_namespace(scope)
-    known = list(dict.fromkeys(format_namespace(labels) for labels in known_namespaces(session)))
-    close = get_close_matches(name, known, n=1)
+    name, known = format_namespace(scope), known_namespaces(session)
+    inside = [format_namespace(labels) for labels in known if labels[: len(scope)] == scope]
+    if inside:
+        more = ", and more" if len(inside) > _NAMED else ""
+        remedy = f"A namespace holds nothing of those below it; try -n {', '.join(inside[:_NAMED])}{more}, or --below."
+        raise ItemNotFoundError(f"There is no namespace {name} itself.", remedy)
+    names = list(map(format_namespace, known))
+    close = get_close_matches(name, names, n=1)
     meant = f"Did you mean -n {quoted(close[0])}? " if close else ""
-    raise ItemNotFoundError(f"There is no namespace {name}.", meant + which_namespaces(session))
+    more = ", and more" if len(names) > _NAMED else ""
+    remedy = f"{meant}There is {', '.join(names[:_NAMED])}{more}." if names else "The store holds nothing now."
+    raise ItemNotFoundError(f"There is no namespace {name}.", remedy)
 
 
 def known_namespaces(session: Session) -> list[Namespace]:
     """Namespaces that hold something, those with nothing but conversations too; not all where there are very many."""
     store = session.reading()
-    return [
-        *store.list_namespaces(limit=_LOOKED_AT),
-        *(thread.namespace for thread in store.threads((), below=True, limit=_LOOKED_AT)),
-    ]
+    threads = store.threads((), below=True, limit=_LOOKED_AT)
+    return list(dict.fromkeys((*store.list_namespaces(limit=_LOOKED_AT), *(each.namespace for each in threads))))

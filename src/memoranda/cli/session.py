@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Self
 from memoranda.cli.failures import UsageError, in_our_terms
 from memoranda.cli.hints import placed
 from memoranda.cli.names import format_namespace, parse_namespace
-from memoranda.cli.opening import open_to_read, open_to_write
-from memoranda.cli.output import Output
+from memoranda.cli.opening import index_setting, open_to_read, open_to_write
+from memoranda.cli.output import Output, counted
 from memoranda.cli.settings import Settings
 from memoranda.errors import MemorandaError
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from memoranda.store.store import MemoryStore
 
 ACTOR_VARIABLE = "MEMORANDA_ACTOR"
+_SOON = 5.0
+"""Seconds that a command that writes waits for the embedder."""
 _LOGGER = logging.getLogger("memoranda")
 
 
@@ -38,6 +40,7 @@ class Session:
         self.command = command
         self.out = Output(as_json=self.settings.json, no_color=self.settings.no_color)
         self._store: MemoryStore | None = None
+        self._writes = False
         self._key: str | None = None
         self._warnings = _Warnings(self)
 
@@ -51,6 +54,8 @@ class Session:
         if isinstance(error, MemorandaError):
             error.remedy = self.placed(in_our_terms(error.remedy))
         if self._store is not None:
+            if error is None and self._writes:
+                self._finish_index(self._store)
             self._store.close()
         _LOGGER.removeHandler(self._warnings)
 
@@ -79,7 +84,21 @@ class Session:
         """The store, made if need be; not if this is a dry run."""
         if self._store is None:
             self._store = open_to_write(self.settings, dry_run=dry_run)
+            self._writes = not dry_run
         return self._store
+
+    def _finish_index(self, store: MemoryStore) -> None:
+        """Give what was written its vectors, if there is an embedder, and if that is soon done."""
+        if index_setting(self.settings) is None:
+            return
+        with self.out.progress("Embedding"):
+            complete = store.wait_for_index(_SOON)
+        index = None if complete else store.index_status().in_use
+        if index is not None:
+            self.note(
+                f"{counted(index.passages - index.embedded, 'passage')} cannot be found by meaning yet; `memoranda "
+                "reindex` sees to that."
+            )
 
     @property
     def named_namespace(self) -> Namespace | None:
@@ -103,7 +122,9 @@ class Session:
         found = store.list_namespaces(limit=2)
         some_are_empty = len(found) < 2 and store.stats().namespaces > len(found)
         if not found and some_are_empty and store.stats().namespaces == 1:
+            # Its items are all deleted, or it has nothing but conversations.
             found = [change.namespace for change in store.changes(limit=1)]
+            found = found or [thread.namespace for thread in store.threads((), below=True, limit=1)]
             some_are_empty = not found
         if len(found) == 1 and not some_are_empty:
             self.out.note(f"In the namespace {format_namespace(found[0])}, the only one of this store.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -9,14 +10,14 @@ import typer
 
 from memoranda.cli.command import EPISODES, command
 from memoranda.cli.commands import shapes
-from memoranda.cli.commands.recalling import asked
+from memoranda.cli.commands.recalling import asked, show_notices, show_passage
 from memoranda.cli.failures import NO
 from memoranda.cli.highlighting import Highlighter
 from memoranda.cli.hints import quoted
 from memoranda.cli.moments import Since, Until, span
 from memoranda.cli.names import format_namespace
 from memoranda.cli.output import Part, counted, human_time, printable
-from memoranda.cli.scopes import nothing_found, nothing_recorded, requested_scope
+from memoranda.cli.scopes import narrowed_by, nothing_found, nothing_recorded, requested_scope
 from memoranda.cli.session import Session
 from memoranda.errors import ItemNotFoundError
 
@@ -59,7 +60,7 @@ def ls(
         if len(found) == limit:
             session.out.note(f"There may be more; --limit shows more than {limit}.")
     if not found:
-        nothing_recorded(session, scope, below=below, narrowed=bool(since or until))
+        nothing_recorded(session, scope, below=below, narrowed=narrowed_by(since=since, until=until))
 
 
 @command("episodes show", "memoranda episodes show -n ann thread-7", panel=EPISODES)
@@ -156,13 +157,11 @@ def search(
             if number:
                 session.out.line("")
             _show_heading(session, episode.thread, with_namespace=below)
-            shown: set[int] = set()
-            for hit in episode.hits:
-                _show_hit(session, hit, words, shown)
-        for notice in found.notices:
-            session.note(notice)
+            _show_hits(session, episode.hits, words)
+        show_notices(session, found.notices)
     if not found.episodes:
-        nothing_found(session, scope, query, below=below, narrowed=bool(since or until or thread or role))
+        narrowed = narrowed_by(since=since, until=until, thread=thread, role=role)
+        nothing_found(session, scope, query, below=below, narrowed=narrowed)
         raise typer.Exit(NO)
 
 
@@ -213,21 +212,18 @@ def _show_heading(session: Session, thread: ThreadSummary, *, with_namespace: bo
     )
 
 
-def _show_hit(session: Session, hit: EpisodeHit, words: Highlighter, shown: set[int]) -> None:
-    """Write a turn and those around it that were not shown before."""
-    for turn in (*hit.before, hit.turn, *hit.behind):
-        is_hit = turn is hit.turn
-        if turn.position in shown and not is_hit:
-            continue
-        shown.add(turn.position)
-        session.out.line(
-            (f"{'>' if is_hit else ' '} {human_time(turn.at)}  ", "" if is_hit else "dim"),
-            *(_who(turn) if is_hit else [(turn.role, "dim")]),
-            *([] if is_hit else [(f"  {_shortened(session, turn.text)}", "dim")]),
-        )
-        if is_hit:
-            for line in hit.passage.splitlines():
-                session.out.line("    ", *words.parts(line)) if line.strip() else session.out.line("")
+def _show_hits(session: Session, hits: Sequence[EpisodeHit], words: Highlighter) -> None:
+    """Write what was found in a conversation, and the turns around it, as it was said."""
+    passages = {hit.turn.place: hit.passage for hit in hits}
+    turns = {turn.place: turn for hit in hits for turn in (*hit.before, hit.turn, *hit.behind)}
+    for place in sorted(turns):
+        turn = turns[place]
+        if place in passages:
+            session.out.line(("> ", "bold red"), f"{human_time(turn.at)}  ", *_who(turn))
+            show_passage(session, passages[place], words)
+        else:
+            said = "".join(part if isinstance(part, str) else part[0] for part in _who(turn))
+            session.out.line((f"  {human_time(turn.at)}  {said}  {_shortened(session, turn.text)}".rstrip(), "dim"))
 
 
 def _shortened(session: Session, text: str) -> str:

@@ -17,8 +17,9 @@ from memoranda.cli.failures import NO, UsageError
 from memoranda.cli.highlighting import Highlighter
 from memoranda.cli.moments import Since, Until, span
 from memoranda.cli.names import format_namespace
-from memoranda.cli.output import Part, human_time, printable
-from memoranda.cli.scopes import nothing_found, requested_scope
+from memoranda.cli.opening import index_setting
+from memoranda.cli.output import Part, counted, human_time, printable
+from memoranda.cli.scopes import narrowed_by, nothing_found, requested_scope
 from memoranda.cli.session import Session
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _FILTER = re.compile(r"([^=<>!]+)(==?|!=|>=|<=|>|<)(.*)", re.DOTALL)
 _OPERATORS = {"=": "$eq", "==": "$eq", "!=": "$ne", ">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
 _SHOWN = 120
+_MOST_LINES = 12
 
 
 class Kind(StrEnum):
@@ -81,7 +83,7 @@ def search(
         if offset:
             session.out.note(f"Nothing comes after the first {offset}.")
         else:
-            nothing_found(session, prefix, query, below=True)
+            nothing_found(session, prefix, query, below=True, narrowed=narrowed_by(filter=filters))
         raise typer.Exit(NO)
 
 
@@ -144,10 +146,10 @@ def recall(
             if number:
                 session.out.line("")
             _show_hit(session, each, words, with_namespace=below, explain=explain)
-        for notice in answer.notices:
-            session.note(notice)
+        show_notices(session, answer.notices)
     if not answer.hits:
-        nothing_found(session, scope, query, below=below, narrowed=bool(kinds or since or until or as_of))
+        narrowed = narrowed_by(kind=kinds, since=since, until=until, as_of=as_of)
+        nothing_found(session, scope, query, below=below, narrowed=narrowed)
         raise typer.Exit(NO)
 
 
@@ -163,11 +165,35 @@ def _show_hit(session: Session, hit: Hit, words: Highlighter, *, with_namespace:
     if hit.kind != "turn" and hit.heading:
         title += ["  ", (printable(hit.heading), "bold")]
     session.out.line(*title)
-    for line in hit.text.splitlines():
-        session.out.line("    ", *words.parts(line)) if line.strip() else session.out.line("")
+    show_passage(session, hit.text, words)
     if explain:
         parts = f"words {hit.parts.words:.2f}, meaning {hit.parts.meaning:.2f}, context {hit.parts.context:.2f}"
         session.out.line((f"    score {hit.score:.3f} ({parts}): {printable(hit.why or '')}", "dim"))
+
+
+def show_passage(session: Session, text: str, words: Highlighter) -> None:
+    """Write a passage, its words marked; of a long one what surrounds the first of them."""
+    lines = text.split("\n")
+    first = next((number for number, line in enumerate(lines) if words.is_in(line)), 0)
+    start = 0 if len(lines) <= _MOST_LINES else max(0, min(first - 2, len(lines) - _MOST_LINES))
+    shown = lines[start : start + _MOST_LINES]
+    if start:
+        session.out.line((f"    … {counted(start, 'line')} before", "dim"))
+    for line in shown:
+        session.out.line("    ", *words.parts(line)) if line.strip() else session.out.line("")
+    if left := len(lines) - start - len(shown):
+        session.out.line((f"    … {counted(left, 'more line')}", "dim"))
+
+
+def show_notices(session: Session, notices: Sequence[str]) -> None:
+    """Tell what should be known about an answer, and where an index is being built, how to have it done."""
+    for notice in notices:
+        session.note(notice)
+    if not notices or index_setting(session.settings) is None:
+        return
+    index = session.reading().index_status().in_use
+    if index is not None and index.state == "building":
+        session.note("`memoranda reindex` builds it now.")
 
 
 def asked(query: str) -> str:
