@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
@@ -28,9 +28,8 @@ def recorded_agent(script: list[Any], store: Any, *, recorder: EpisodeRecorder |
     tools = settings.pop("tools", [])
     middleware = [*settings.pop("middleware", []), recorder or EpisodeRecorder()]
     settings.setdefault("checkpointer", InMemorySaver())
-    return create_agent(
-        ScriptedChatModel(script=script), tools, middleware=middleware, store=store, context_schema=dict, **settings
-    )
+    model, form = ScriptedChatModel(script=script), cast("Any", dict)
+    return create_agent(model, tools, middleware=middleware, store=store, context_schema=form, **settings)
 
 
 def config(thread: str = "t") -> Any:

@@ -266,7 +266,8 @@ def test_an_agent_inside_a_graph_is_the_conversation(store: MemoryStore) -> None
     from langgraph.graph import START, MessagesState, StateGraph
 
     inner = recorded_agent(["Hello."], store, checkpointer=None)
-    graph = StateGraph(MessagesState, context_schema=dict).add_node("agent", inner).add_edge(START, "agent")
+    form: Any = dict
+    graph = StateGraph(MessagesState, context_schema=form).add_node("agent", inner).add_edge(START, "agent")
     agent = graph.compile(checkpointer=InMemorySaver(), store=store)
     talk(agent, "Hi.")
     assert told(store) == [("user", "Hi."), ("assistant", "Hello.")]

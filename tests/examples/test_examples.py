@@ -127,6 +127,15 @@ def test_short_term(run: Run, store: MemoryStore) -> None:
     assert said.count("the one about the cello: False") == 3
 
 
+def test_past_conversations(run: Run, store: MemoryStore) -> None:
+    said = run("past_conversations")
+    assert tree(store) == {}, "what was said is no file"
+    assert {thread.thread_id for thread in store.threads(("ann",))} == {"monday", "friday"}
+    assert [turn.role for turn in store.turns(("ann",), "friday")] == ["user", "assistant", "tool", "assistant"]
+    assert [thread.thread_id for thread in store.threads(("ben",))] == ["bens"]
+    assert "monday, assistant: The timeout is in the proxy" in said and said.count("the upload goes through") == 2
+
+
 def test_custom_state(run: Run, store: MemoryStore) -> None:
     said = run("custom_state")
     assert tree(store) == {("ann",): ["/orders.md"]}

@@ -1,4 +1,4 @@
-"""Episodic memory for now: a tool that looks through the checkpoints of the user's other conversations."""
+"""Episodic memory as published guides do it, a tool that looks through checkpoints, and beside it with episodes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from memoranda import MemoryStore
 from memoranda.backends import StoreBackend, by_user
+from memoranda.episodes import backfill
 from memoranda.testing.scripted import call, say
 from tests.integrations.support import saver
-from tests.recipes.support import Context, agent, answers, tree
+from tests.recipes.support import Context, agent, answers, tree, turn
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -97,6 +98,21 @@ def test_earlier_conversations_are_found_by_words(store: MemoryStore, checkpoint
     assert "weather" not in found and "Ben's proxy" not in found
     assert found.count("raising it to 60 s") == 1
     assert tree(store) == {("ann",): {"/solutions.md": "Timeouts: raise the proxy's limit to 60 s.\n"}}
+
+
+def test_the_same_with_episodes(store: MemoryStore, checkpointer: Any) -> None:
+    """Conversations that the checkpointer holds already are taken over, and no metadata says whose they are."""
+    script = [say("The timeout was in the proxy; raising it to 60 s solved it."), say("Nice weather.")]
+    before, _ = agent(script, context_schema=Context, checkpointer=checkpointer, store=store)
+    for thread, text in (("solved", "The upload fails with a timeout."), ("other", "How are you?")):
+        turn(before, text, context=Context(user_id="ann"), thread=thread)
+    assert backfill(checkpointer, store, scope=("ann",)).new == 4
+    script = [call("search_past_conversations", query="timeout of the proxy"), say("Last time it was the proxy.")]
+    for user, finds in (("ann", True), ("ben", False)):
+        graph, _ = agent(script, episodes=True, context_schema=Context, checkpointer=checkpointer, store=store)
+        found = answers(turn(graph, "The upload fails again.", context=Context(user_id=user)))[0]
+        assert ("thread solved" in found and "raising it to 60 s" in found) is finds
+        assert "weather" not in found
 
 
 def test_threads_are_listed_by_user(store: MemoryStore, checkpointer: Any) -> None:
