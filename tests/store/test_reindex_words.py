@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memoranda import MemoryStore
-from memoranda.store.operations import item_passages, rewording, turn_passages
+from memoranda.store.operations import item_passages, rewording, turn_passages, workspace
 from memoranda.store.reindexing import reindex
 from memoranda.store.turns import Turn
 from tests.store.embedding_support import Embedding, HashedWords
@@ -26,6 +26,7 @@ def old(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> Embedding:
     with monkeypatch.context() as patch:
         patch.setattr(item_passages, "terms_of", words_of_another_version)
         patch.setattr(turn_passages, "terms_of", words_of_another_version)
+        patch.setattr(workspace, "WORDS_VERSION", "another")
         for number in range(30):
             embedding.store.write(ANN, f"/{number}.md", f"note {number} about tea")
         embedding.store.delete(ANN, "/7.md")

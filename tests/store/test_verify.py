@@ -107,7 +107,8 @@ def test_a_history_cut_short_with_care_shows(durable: MemoryStore, durable_url: 
     run_sql(durable_url, f"DROP TABLE {_copy}")
     assert durable.get(ns, "json").value == {"n": 1}
     report = durable.verify(ns)
-    assert [str(ns) in problem for problem in report.problems] == [True]
+    # The search index, which knows the second one, gives it away too.
+    assert [str(ns) in problem for problem in report.problems if "index" not in problem] == [True]
 
 
 _copy = "copy_of_items"

@@ -15,7 +15,6 @@ from langgraph.store.base import TTLConfig
 
 from memoranda.errors import InvalidValueError, SchemaError, StoreUrlError
 from memoranda.store.embedders import IndexSetting, IndexSettings, index_settings
-from memoranda.store.embedding_worker import with_embedder
 from memoranda.store.engines.base import Engine, SchemaState
 from memoranda.store.migrations import migrations, pending
 from memoranda.store.operations.context import Context, checked_tenant, checked_ttl
@@ -78,6 +77,8 @@ def open_store(
         raise
     worker = None
     if settings.embedder is not None:
+        from memoranda.store.embedding_worker import with_embedder
+
         context, worker = with_embedder(engine, context, settings.embedder)
     identity = _identity(url, engine, state)
     return MemoryStore(engine, context, url=redacted(url), identity=identity, ttl=ttl, worker=worker)

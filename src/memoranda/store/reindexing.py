@@ -13,8 +13,9 @@ from memoranda.store.index_status import IndexStatus
 from memoranda.store.namespaces import prefix_range
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.embedder_indexes import drop_ownerless, serve, status
+from memoranda.store.operations.index_checking import discard_index
 from memoranda.store.operations.index_loading import LabelRange, index_missing
-from memoranda.store.operations.rewording import note_first_words, reword
+from memoranda.store.operations.rewording import reword
 from memoranda.store.operations.turn_indexing import index_missing_turns
 
 Progress = Callable[[int, int], None]
@@ -29,6 +30,7 @@ def reindex(
     *,
     progress: Progress | None = None,
     keep_old: bool = False,
+    rebuild: bool = False,
 ) -> IndexStatus:
     """Bring the search index up to date; what it has done stays done, whenever it is stopped.
 
@@ -42,6 +44,7 @@ def reindex(
         progress: Told how much is done of how much: items and messages to index, then namespaces whose words are made
             anew, then passages to embed.
         keep_old: Keep the vectors of other embedders.
+        rebuild: Throw away what the index holds, and make all of it anew.
 
     Returns:
         What the index holds now.
@@ -56,6 +59,8 @@ def reindex(
         raise SearchUnavailableError(
             "This store was opened with index=False, so it has no index.", "Open it without that argument."
         )
+    if rebuild:
+        engine.run(discard_index(context))
     _index_words(engine, context, tell)
     if worker is None:
         engine.run(drop_ownerless(context))
@@ -73,7 +78,6 @@ def _tell_nobody(done: int, total: int) -> None:
 
 
 def _index_words(engine: Engine, context: Context, tell: Progress) -> None:
-    engine.run(note_first_words(context))
     total = engine.run(status(context)).to_index
     done = 0
     everywhere = LabelRange(*prefix_range(()))

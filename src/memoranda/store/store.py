@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
 
 from langgraph.store.base import (
     NOT_PROVIDED,
@@ -25,7 +25,6 @@ from memoranda.errors import MemorandaError, StoreClosedError
 from memoranda.store.changes import ChangeSet, Delete, Namespace, Write, current_author
 from memoranda.store.effects import Operation
 from memoranda.store.embedders import IndexSetting
-from memoranda.store.embedding_worker import EmbeddingWorker
 from memoranda.store.engines.base import Engine, SchemaState
 from memoranda.store.index_status import IndexStatus
 from memoranda.store.operations import (
@@ -50,8 +49,10 @@ from memoranda.store.operations.context import Context
 from memoranda.store.operations.reading import get as get_operation
 from memoranda.store.operations.reading import list_namespaces as namespaces_operation
 from memoranda.store.operations.reading import search as search_operation
-from memoranda.store.reindexing import reindex
 from memoranda.store.types import StoredItem, StoreStats
+
+if TYPE_CHECKING:
+    from memoranda.store.embedding_worker import EmbeddingWorker
 
 logger = logging.getLogger(__name__)
 
@@ -447,7 +448,13 @@ class MemoryStore(BaseStore):
         """The same from an event loop."""
         return await asyncio.to_thread(self.wait_for_index, timeout)
 
-    def reindex(self, *, progress: Callable[[int, int], None] | None = None, keep_old: bool = False) -> IndexStatus:
+    def reindex(
+        self,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+        keep_old: bool = False,
+        rebuild: bool = False,
+    ) -> IndexStatus:
         """Bring the search index up to date; stopped at any time, it goes on where it was when called again.
 
         Indexes what is not indexed yet, makes the words anew where they have another form by now, and embeds what has
@@ -457,6 +464,8 @@ class MemoryStore(BaseStore):
         Args:
             progress: Told how much is done, and of how much.
             keep_old: Keep the vectors of other embedders, for processes that still use them.
+            rebuild: Throw away what the index holds and make all of it anew, where `verify` found it damaged; until
+                that is done, searches find less.
 
         Returns:
             What the index holds now.
@@ -472,13 +481,19 @@ class MemoryStore(BaseStore):
             ...     store.reindex().passages
             1
         """
-        return reindex(self.engine, self.context, self._worker, progress=progress, keep_old=keep_old)
+        from memoranda.store.reindexing import reindex
+
+        return reindex(self.engine, self.context, self._worker, progress=progress, keep_old=keep_old, rebuild=rebuild)
 
     async def areindex(
-        self, *, progress: Callable[[int, int], None] | None = None, keep_old: bool = False
+        self,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+        keep_old: bool = False,
+        rebuild: bool = False,
     ) -> IndexStatus:
         """The same from an event loop; `progress` is called on another thread."""
-        return await asyncio.to_thread(self.reindex, progress=progress, keep_old=keep_old)
+        return await asyncio.to_thread(self.reindex, progress=progress, keep_old=keep_old, rebuild=rebuild)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> None:
         """Remove expired items in the background until the store is closed.

@@ -15,7 +15,7 @@ from memoranda.store.operations.context import Context
 from memoranda.store.operations.indexing import IndexKind, IndexScope, Part
 from memoranda.store.operations.item_passages import NUMBER_MASK
 from memoranda.store.operations.tending import tend_all
-from memoranda.store.operations.workspace import NUMBER_BITS, Workspace
+from memoranda.store.operations.workspace import NUMBER_BITS, Workspace, note_words_version
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,7 +126,7 @@ def _index_page(context: Context, where: LabelRange) -> Body[tuple[int, list[int
         if item.stored is not None and item.passages is None:
             work.reindex(item)
             kept.append(work.index_row(item))
-    yield Batch(work.statements() + kept, last=True)
+    yield Batch([*work.statements(), *kept, note_words_version(context.tenant)], last=True)
     return len(keys), work.to_tend
 
 

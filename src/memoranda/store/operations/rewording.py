@@ -24,22 +24,6 @@ _VERSION = "words"
 _PROGRESS = "words_progress"
 
 
-def note_first_words(context: Context) -> Operation[None]:
-    """Note of what form words are from the first on, so that they are not made anew for nothing."""
-    yield from transact("write", lambda: _note_first(context))
-
-
-def _note_first(context: Context) -> Body[None]:
-    words, version = yield Batch(
-        [
-            Sql("any_words", {"tenant": context.tenant}),
-            Sql("index_setting", {"tenant": context.tenant, "setting": _VERSION}),
-        ]
-    )
-    if not words and not version:
-        yield Batch([_set(context, _VERSION, WORDS_VERSION)], last=True)
-
-
 def reword(context: Context, tell: Callable[[int, int], None]) -> Operation[int]:
     """Make the words of every scope anew that have not the form of this version; it goes on where it stopped.
 

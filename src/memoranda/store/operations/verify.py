@@ -14,6 +14,7 @@ from memoranda.store.keys import folder_of
 from memoranda.store.namespaces import decode_namespace, prefix_range
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.digests import EMPTY, content_digest, first_link, next_link, replace_in_sum
+from memoranda.store.operations.index_checking import check_index
 from memoranda.store.types import NamespaceDigest, Verification
 from memoranda.store.values import Kind, Stored
 
@@ -27,6 +28,8 @@ def verify(
     context: Context, namespace_prefix: Namespace = (), *, progress: Progress | None = None
 ) -> Operation[Verification]:
     """Rebuild every revision of every item and check it against its digest chain, one namespace at a time.
+
+    The search index is checked too: it holds every passage of what is indexed, and no other.
 
     Args:
         context: The store's settings.
@@ -100,6 +103,7 @@ def _namespace(
         problems.append(f"{namespace}: it counts {live} items but holds {alive}.")
     if len(positions) < revisions or not all(0 < taken <= position for taken in positions):
         problems.append(f"{namespace}: the positions of its revisions are not those that it gave out.")
+    problems += [f"{namespace}: {problem}" for problem in (yield from check_index(namespace_id))]
     return NamespaceDigest(namespace, digest.hex(), items, revisions), problems
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from memoranda.files.delta import encode_previous
+from memoranda.search.tokens import WORDS_VERSION
 from memoranda.store.changes import Author
 from memoranda.store.effects import Batch, Body, Row, Sql
 from memoranda.store.keys import folder_of
@@ -107,6 +108,11 @@ def scope_of(labels: str, row: Row) -> Scope:
     return Scope(labels, namespace_id, position, items, live, digest, position, items, digest, turns, turns, index)
 
 
+def note_words_version(tenant: str) -> Sql:
+    """Note of what form the words of a tenant's index are, where nobody has yet."""
+    return Sql("note_index_setting", {"tenant": tenant, "name": "words", "value": WORDS_VERSION})
+
+
 class Workspace:
     """All rows of one commit.
 
@@ -149,6 +155,7 @@ class Workspace:
             tenant = self.context.tenant
             yield Batch(
                 [Sql("create_namespace", {"tenant": tenant, "labels": text, "digest": EMPTY}) for text in missing]
+                + [note_words_version(tenant)]
             )
             # Another writer may have made the same namespace, and filled it, just before: look again.
             rows = yield Batch([self._lock(labels) for labels in scopes] + [self._select(*pair) for pair in wanted])

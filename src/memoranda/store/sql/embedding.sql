@@ -122,9 +122,3 @@ FROM namespaces n
 JOIN turns t ON t.namespace_id = n.id AND t.passages IS NULL
 WHERE n.tenant = :tenant;
 
--- name: any_words
-SELECT 1
-FROM namespaces n
-JOIN blocks b ON b.scope >= n.id * 2 AND b.scope <= n.id * 2 + 1 AND b.part = 0
-WHERE n.tenant = :tenant
-LIMIT 1;

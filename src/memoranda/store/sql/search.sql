@@ -69,3 +69,27 @@ SELECT part, sum(count), sum(length(body)) FROM blocks GROUP BY part;
 
 -- name: indexed_room
 SELECT sum(size), sum(length(passages)) FROM items WHERE live = 1;
+
+-- name: passages_of_items
+SELECT id - namespace_id * 4294967296, passages
+FROM items
+WHERE namespace_id = :namespace_id AND live = 1 AND passages IS NOT NULL;
+
+-- name: passages_of_turns
+SELECT id - namespace_id * 4294967296, passages
+FROM turns
+WHERE namespace_id = :namespace_id AND passages IS NOT NULL;
+
+-- name: delete_blocks_of_namespace
+DELETE FROM blocks WHERE scope >= :namespace_id * 2 AND scope <= :namespace_id * 2 + 1;
+
+-- name: forget_passages_of_items
+UPDATE items SET passages = NULL WHERE namespace_id = :namespace_id AND passages IS NOT NULL;
+
+-- name: forget_passages_of_turns
+UPDATE turns SET passages = NULL WHERE namespace_id = :namespace_id AND passages IS NOT NULL;
+
+-- name: note_index_setting
+INSERT INTO index_settings (tenant, name, value)
+VALUES (:tenant, :name, :value)
+ON CONFLICT (tenant, name) DO NOTHING;
