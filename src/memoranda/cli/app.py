@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from memoranda.cli.command import EPISODES, REVIEW, Command
 from memoranda.cli.commands import (
     editing,
+    episode_import,
     episodes,
     history,
     indexing,
@@ -53,6 +54,7 @@ COMMANDS: tuple[Command, ...] = (
     episodes.ls,
     episodes.show,
     episodes.search,
+    episode_import.import_,
     transfer.import_,
     transfer.export,
     upkeep.verify,
