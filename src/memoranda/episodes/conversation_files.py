@@ -29,8 +29,6 @@ _ROLES: Final = {
     "developer": "system",
 }
 _FORM: Final = 'Write {"role": "user", "content": "…", "at": "2026-03-01T12:30Z"}; `at`, `name`, `id` may be left out.'
-    'Write {"role": "user", "content": "…", "at": "2026-03-01T12:30Z"}; `at`, `name` and `id` may be left out.'
-)
 
 
 @dataclass(frozen=True, slots=True)
