@@ -10,9 +10,10 @@ from typing import Final, get_args
 from memoranda.errors import InvalidValueError
 from memoranda.search.passages import passages_of_turn
 from memoranda.store.changes import Namespace
-from memoranda.store.effects import Batch, Body, Operation, Sql, transact
+from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
 from memoranda.store.namespaces import encode_namespace
 from memoranda.store.operations.context import Context
+from memoranda.store.operations.index_loading import LabelRange
 from memoranda.store.operations.indexing import IndexScope
 from memoranda.store.operations.recalling import Passed, Wanted, analysed, label_range, rank_wanted
 from memoranda.store.operations.turn_passages import session_of
@@ -35,6 +36,7 @@ from memoranda.store.values import to_microseconds
 _MOST_HITS: Final = 1_000
 _MOST_NEIGHBOURS: Final = 100
 _LARGEST_PAGE: Final = 1_000
+_FEW: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +125,18 @@ def search_episodes(
     )
     answer = yield from rank_wanted(context, wanted)
     session = None if thread is None else session_of(thread)
+    few: set[int] | None = None
+    if any(name is not None for name in (user, org, agent)):
+        few = yield from transact("read", lambda: _few_of(context, wanted.where, chosen))
     hits: dict[tuple[Namespace, int], EpisodeHit] = {}
     start, size = 0, 2 * k
     while len(hits) < k and start < len(answer.ranked):
         page = answer.page(start, start + size)
-        here = [one for one in page if session is None or one.passage.session == session]
+        here = [
+            one
+            for one in page
+            if (session is None or one.passage.session == session) and (few is None or _row_id(one) in few)
+        ]
         for hit in (yield from transact("snapshot", lambda here=here: _read(here))):
             if chosen.takes(hit.turn):
                 hits.setdefault((hit.turn.namespace, hit.turn.position), hit)
@@ -135,6 +144,17 @@ def search_episodes(
     best = list(hits.values())[:k]
     episodes = yield from transact("snapshot", lambda: _grouped(context, best, neighbours))
     return FoundEpisodes(tuple(_ordered(episodes, order)), (*wanted.query.notices, *answer.notices))
+
+
+def _few_of(context: Context, where: LabelRange, chosen: _Filter) -> Body[set[int] | None]:
+    """The rows of somebody's turns, where they are few among those that are ranked; None: they are not."""
+    named = (("turns_of_user", chosen.user), ("turns_of_org", chosen.org), ("turns_of_agent", chosen.agent))
+    for name, person in named:
+        if person is not None:
+            place = {"tenant": context.tenant, "low": where.low, "high": where.high}
+            rows = yield from query(name, named=person, limit=_FEW + 1, **place)
+            return {row[0] for row in rows} if len(rows) <= _FEW else None
+    return None
 
 
 def _read(page: Sequence[Passed]) -> Body[list[EpisodeHit]]:

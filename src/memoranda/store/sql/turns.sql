@@ -106,6 +106,27 @@ FROM turns t
 JOIN namespaces n ON n.id = t.namespace_id
 WHERE t.id = :id;
 
+-- name: turns_of_user
+SELECT t.id
+FROM turns t
+JOIN namespaces n ON n.id = t.namespace_id
+WHERE t.user_id = :named AND n.tenant = :tenant AND n.labels >= :low AND n.labels < :high
+LIMIT :limit;
+
+-- name: turns_of_org
+SELECT t.id
+FROM turns t
+JOIN namespaces n ON n.id = t.namespace_id
+WHERE t.org_id = :named AND n.tenant = :tenant AND n.labels >= :low AND n.labels < :high
+LIMIT :limit;
+
+-- name: turns_of_agent
+SELECT t.id
+FROM turns t
+JOIN namespaces n ON n.id = t.namespace_id
+WHERE t.agent_id = :named AND n.tenant = :tenant AND n.labels >= :low AND n.labels < :high
+LIMIT :limit;
+
 -- name: thread_to_show
 SELECT n.labels, h.thread_id, h.turns, h.first_at, h.last_at,
        (SELECT t.body FROM turns t
