@@ -11,7 +11,8 @@ import orjson
 import pytest
 import zstandard
 
-from memoranda import MemoryStore, open_store
+from memoranda import ChangeSet, MemoryStore, Write, open_store
+from memoranda.store.turns import Turn
 from memoranda.transfer import (
     BundleCorruptError,
     BundleTooNewError,
@@ -38,6 +39,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         store.write(("ann",), "/gone.md", "x")
         store.move(("ann",), "/gone.md", "/here.md")
         store.put(("bob",), "profile", {"a": 1}, ttl=5)
+        store.record_turns(("bob",), "t", [Turn("m1", "user", "hello"), Turn("m2", "tool", "x", tools=("grep",))])
+        store.propose(ChangeSet([Write(("bob",), "/a.md", "x")]))
         export_bundle(store, path)
     return path.read_bytes()
 
@@ -66,7 +69,7 @@ def refused(target: MemoryStore, folder: Path, content: bytes) -> TransferError:
     path.write_bytes(content)
     with pytest.raises(TransferError) as caught:
         import_bundle(target, path)
-    assert target.search(()) == [] and target.verify().namespaces == ()
+    assert target.search(()) == [] and target.verify().namespaces == () and not target.threads((), below=True)
     # One cause and one remedy, each a sentence.
     for sentence in (caught.value.cause, caught.value.remedy):
         assert (sentence.endswith(".") and sentence[0].isupper()) or sentence.startswith(str(path)), sentence
@@ -209,7 +212,7 @@ def test_other_files(content: bytes, target: MemoryStore, tmp_path: Path) -> Non
 
 def test_a_newer_format(whole: bytes, target: MemoryStore, tmp_path: Path) -> None:
     lines = lines_of(whole)
-    lines[0]["version"] = 2
+    lines[0]["version"] = 3
     lines[1] = {"type": "something new"}
     error = refused(target, tmp_path, packed(lines))
     assert isinstance(error, BundleTooNewError)
@@ -218,7 +221,7 @@ def test_a_newer_format(whole: bytes, target: MemoryStore, tmp_path: Path) -> No
 
 def test_a_newer_bundle_may_still_be_replaced(whole: bytes, tmp_path: Path) -> None:
     lines = lines_of(whole)
-    lines[0]["version"] = 2
+    lines[0]["version"] = 3
     path = tmp_path / "newer.mbundle"
     path.write_bytes(packed(lines))
     with open_store("memory://") as store:

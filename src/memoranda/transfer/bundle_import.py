@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import BinaryIO
@@ -11,11 +12,12 @@ import orjson
 
 from memoranda.store.changes import Namespace
 from memoranda.store.keys import checked_key
-from memoranda.store.namespaces import decode_namespace, encode_writable
+from memoranda.store.namespaces import decode_namespace, encode_namespace, encode_writable
 from memoranda.store.operations.bundle import Load, Presence, Span, load, presence
 from memoranda.store.operations.digests import EMPTY, replace_in_sum
 from memoranda.store.operations.whole_items import WholeItem
 from memoranda.store.store import MemoryStore
+from memoranda.store.turns import RecordedTurn
 from memoranda.transfer.bundle_lines import damaged, no_bundle, read_lines, truncated
 from memoranda.transfer.bundle_records import (
     VERSION,
@@ -26,9 +28,11 @@ from memoranda.transfer.bundle_records import (
     load_header,
     load_record,
 )
+from memoranda.transfer.bundle_turns import ProposalLine
 from memoranda.transfer.errors import BundleConflictError, BundleTooNewError, KeyCollisionError
 from memoranda.transfer.labels import format_namespace
 from memoranda.transfer.prefixes import PrefixTally, prefix_folder, without_prefix
+from memoranda.transfer.turns_import import TurnsImport
 from memoranda.transfer.types import Progress, Skipped, TransferReport
 
 BATCH_ITEMS = 200
@@ -73,6 +77,7 @@ class BundleImport:
         self._same = 0
         self._conflicts: list[str] = []
         self._conflict_count = 0
+        self._said = TurnsImport(store, self._target_of)
 
     # --- the first reading --------------------------------------------------------------------------------------
 
@@ -83,6 +88,7 @@ class BundleImport:
             What a second reading would load.
         """
         report = _Report()
+        self._said = TurnsImport(self._store, self._target_of)
         batch: list[Load] = []
         targets: set[int] = set()
         mapped = self._into is not None or self._strip is not None
@@ -103,20 +109,25 @@ class BundleImport:
                 self._compare(batch, report)
                 batch = []
         self._compare(batch, report)
+        self._said.end()
         if self._conflict_count:
             raise self._conflict()
-        return report.result()
+        return report.result(self._said)
 
     def _checked_items(self) -> Iterator[WholeItem]:
         """The items of the bundle, each proved; the end is reached only if the trailer agrees with all of them."""
         current: str | None = None
         totals: dict[str, NamespaceTotal] = {}
         trailer: Trailer | None = None
+        proposals = 0
         for number, record in self._records():
             if trailer is not None:
                 raise damaged(self._path, f"line {number} comes after the last one")
             if isinstance(record, Trailer):
                 trailer = record
+                continue
+            if isinstance(record, ProposalLine):
+                proposals += 1
                 continue
             if isinstance(record, NamespaceStart):
                 current = record.labels
@@ -125,8 +136,13 @@ class BundleImport:
                 totals[current] = NamespaceTotal(current, EMPTY, 0, 0)
                 self._spans[current] = Span(record.position)
                 continue
-            if current is None or record.labels != current:
-                raise damaged(self._path, f"the item of line {number} is in another namespace than those around it")
+            labels = encode_namespace(record.namespace) if isinstance(record, RecordedTurn) else record.labels
+            if current is None or labels != current:
+                raise damaged(self._path, f"line {number} is of another namespace than those around it")
+            if isinstance(record, RecordedTurn):
+                totals[current] = replace(totals[current], turns=totals[current].turns + 1)
+                self._said.look(record)
+                continue
             problem = record.problem()
             if problem is None and max(entry.position for entry in record.revisions) > self._spans[current].length:
                 problem = "a revision has a position beyond its namespace's."
@@ -135,23 +151,26 @@ class BundleImport:
                     self._path, f"{record.key} in {format_namespace(decode_namespace(current))}: {problem.rstrip('.')}"
                 )
             before = totals[current]
-            totals[current] = NamespaceTotal(
-                current,
-                replace_in_sum(before.digest, None, record.digest),
-                before.items + 1,
-                before.revisions + len(record.revisions),
+            totals[current] = replace(
+                before,
+                digest=replace_in_sum(before.digest, None, record.digest),
+                items=before.items + 1,
+                revisions=before.revisions + len(record.revisions),
             )
             yield record
         if trailer is None:
             raise truncated(self._path)
         items = sum(total.items for total in totals.values())
         revisions = sum(total.revisions for total in totals.values())
-        if (
-            {total.labels: total for total in trailer.namespaces} != totals
-            or trailer.items != items
-            or trailer.revisions != revisions
+        turns = sum(total.turns for total in totals.values())
+        said = (trailer.items, trailer.revisions, trailer.turns, trailer.proposals)
+        if {total.labels: total for total in trailer.namespaces} != totals or said != (
+            items,
+            revisions,
+            turns,
+            proposals,
         ):
-            raise damaged(self._path, "its items do not add up to its last line")
+            raise damaged(self._path, "its lines do not add up to its last one")
 
     def _compare(self, batch: list[Load], report: _Report) -> None:
         """Sort out what the store holds already."""
@@ -181,7 +200,10 @@ class BundleImport:
         report = _Report()
         batch: list[Load] = []
         size = 0
+        self._said = TurnsImport(self._store, self._target_of)
         for _, record in self._records():
+            if isinstance(record, RecordedTurn):
+                self._said.record(record)
             if not isinstance(record, WholeItem):
                 continue
             item = self._place(record)
@@ -191,7 +213,8 @@ class BundleImport:
             batch.append(Load(item, record.labels))
             size += item.weight
         self._load(batch, report)
-        return report.result()
+        self._said.end()
+        return report.result(self._said)
 
     def _load(self, batch: list[Load], report: _Report) -> None:
         now = self._store.context.clock()
@@ -244,6 +267,9 @@ class BundleImport:
             return item
         labels, key = self._moved(item.labels, item.key)
         return item.placed(labels, key, self._moved_origin)
+
+    def _target_of(self, namespace: Namespace) -> Namespace:
+        return namespace if self._into is None else self._into(namespace)
 
     def _moved(self, labels: str, key: str) -> tuple[str, str]:
         if self._into is not None:
@@ -315,13 +341,14 @@ class _Report:
         if item.stored is not None:
             self._tally.add(namespace, item.key)
 
-    def result(self) -> TransferReport:
+    def result(self, said: TurnsImport) -> TransferReport:
         """What was counted."""
         return TransferReport(
             self._items,
             self._revisions,
             self._bytes,
             tuple(self._skipped),
-            tuple(sorted(self._namespaces)),
+            tuple(sorted(self._namespaces | said.namespaces)),
             self._tally.found(),
+            said.new,
         )

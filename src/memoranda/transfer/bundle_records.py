@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -12,19 +12,18 @@ from memoranda._version import __version__
 from memoranda.errors import MemorandaError
 from memoranda.store.changes import Author
 from memoranda.store.keys import checked_key
-from memoranda.store.namespaces import decode_namespace, encode_writable
-from memoranda.store.operations.context import checked_ttl
+from memoranda.store.namespaces import decode_namespace
 from memoranda.store.operations.planning import checked_author
 from memoranda.store.operations.whole_items import WholeItem, WholeRevision
+from memoranda.store.turns import RecordedTurn
 from memoranda.store.values import Kind, Stored, timestamp
+from memoranda.transfer.bundle_fields import LARGEST, Fields
+from memoranda.transfer.bundle_turns import ProposalLine, dump_proposal, dump_turn, load_proposal, load_turn
 
 FORMAT = "memoranda-bundle"
-VERSION = 1
+VERSION = 2
 
 _AUTHOR = ("actor", "thread_id", "run_id", "tool_call_id", "reason")
-_LARGEST = 1 << 62
-# The first and the last microsecond that a datetime can name.
-_FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,7 @@ class Header:
     items: int
     created_at: int = 0
     prefix: tuple[str, ...] = ()
+    subject: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class NamespaceTotal:
     digest: bytes
     items: int
     revisions: int
+    turns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,16 @@ class Trailer:
     namespaces: tuple[NamespaceTotal, ...]
     items: int
     revisions: int
+    turns: int = 0
+    proposals: int = 0
 
 
-Record: TypeAlias = NamespaceStart | WholeItem | Trailer
+Record: TypeAlias = NamespaceStart | WholeItem | RecordedTurn | ProposalLine | Trailer
 
 
 def dump_header(header: Header) -> bytes:
     """The first line."""
+    fields = {"subject": header.subject} if header.subject is not None else {}
     return orjson.dumps(
         {
             "format": FORMAT,
@@ -77,6 +81,7 @@ def dump_header(header: Header) -> bytes:
             "by": f"memoranda {__version__}",
             "prefix": header.prefix,
             "items": header.items,
+            **fields,
         }
     )
 
@@ -86,17 +91,23 @@ def dump_record(record: Record) -> bytes:
     match record:
         case NamespaceStart(labels, position):
             return orjson.dumps({"type": "namespace", "namespace": decode_namespace(labels), "position": position})
-        case Trailer(namespaces, items, revisions):
+        case Trailer(namespaces, items, revisions, turns, proposals):
             totals = [
                 {
                     "namespace": decode_namespace(total.labels),
                     "digest": total.digest.hex(),
                     "items": total.items,
                     "revisions": total.revisions,
+                    "turns": total.turns,
                 }
                 for total in namespaces
             ]
-            return orjson.dumps({"type": "trailer", "items": items, "revisions": revisions, "namespaces": totals})
+            counts = {"items": items, "revisions": revisions, "turns": turns, "proposals": proposals}
+            return orjson.dumps({"type": "trailer", **counts, "namespaces": totals})
+        case RecordedTurn():
+            return dump_turn(record)
+        case ProposalLine():
+            return dump_proposal(record)
         case WholeItem():
             return _dump_item(record)
 
@@ -107,7 +118,7 @@ def load_header(line: bytes) -> Header | None:
         fields: Any = orjson.loads(line)
         if not isinstance(fields, dict) or fields.get("format") != FORMAT:  # pyright: ignore[reportUnknownMemberType]
             return None
-        given = _Fields(cast("dict[str, Any]", fields))
+        given = Fields(cast("dict[str, Any]", fields))
         return Header(given.number("version"), given.optional_number("items") or 0)
     except ValueError:
         return None
@@ -122,7 +133,7 @@ def load_record(line: bytes) -> Record:
     fields: Any = orjson.loads(line)
     if not isinstance(fields, dict):
         raise ValueError("it is no JSON object")
-    given = _Fields(cast("dict[str, Any]", fields))
+    given = Fields(cast("dict[str, Any]", fields))
     match given.text("type"):
         case "namespace":
             return NamespaceStart(given.namespace(), given.number("position"))
@@ -130,10 +141,21 @@ def load_record(line: bytes) -> Record:
             return _load_item(given)
         case "trailer":
             totals = tuple(
-                NamespaceTotal(total.namespace(), total.hex("digest"), total.number("items"), total.number("revisions"))
+                NamespaceTotal(
+                    total.namespace(),
+                    total.hex("digest"),
+                    total.number("items"),
+                    total.number("revisions"),
+                    total.optional_number("turns") or 0,
+                )
                 for total in given.objects("namespaces")
             )
-            return Trailer(totals, given.number("items"), given.number("revisions"))
+            later = (given.optional_number(name) or 0 for name in ("turns", "proposals"))
+            return Trailer(totals, given.number("items"), given.number("revisions"), *later)
+        case "turn":
+            return load_turn(given)
+        case "proposal":
+            return load_proposal(given)
         case other:
             raise ValueError(f"there is no record of type {other!r}")
 
@@ -186,7 +208,7 @@ def _dump_revision(entry: WholeRevision) -> dict[str, Any]:
     return fields
 
 
-def _load_item(given: _Fields) -> WholeItem:
+def _load_item(given: Fields) -> WholeItem:
     stored = None
     if given.boolean("live"):
         kind = given.kind()
@@ -205,13 +227,13 @@ def _load_item(given: _Fields) -> WholeItem:
         stored,
         given.time("created_at"),
         given.time("updated_at"),
-        given.optional_number("expires_at", -_LARGEST),
+        given.optional_number("expires_at", -LARGEST),
         given.minutes("ttl"),
         revisions,
     )
 
 
-def _load_revision(given: _Fields) -> WholeRevision:
+def _load_revision(given: Fields) -> WholeRevision:
     author = Author(*(given.optional_text(name) for name in _AUTHOR))
     try:
         checked_author(author)
@@ -257,7 +279,7 @@ def _checked_origin(origin: str | None) -> str | None:
     parts: Any = {} if origin is None else orjson.loads(origin)
     if not isinstance(parts, dict):
         raise ValueError("an origin is no JSON object")
-    known = _Fields(cast("dict[str, Any]", parts))
+    known = Fields(cast("dict[str, Any]", parts))
     for end in ("from", "to"):
         place = known.optional_object(end)
         if place is not None:
@@ -268,81 +290,3 @@ def _checked_origin(origin: str | None) -> str | None:
 
 def _base64(data: bytes) -> str:
     return b64encode(data).decode()
-
-
-class _Fields:
-    """A JSON object whose fields are what they are expected to be, or a ValueError says so."""
-
-    def __init__(self, fields: dict[str, Any]) -> None:
-        self._fields = fields
-
-    def text(self, name: str) -> str:
-        text = self._fields.get(name)
-        if not isinstance(text, str) or ("\0" in text and name in ("operation", "origin")):
-            raise ValueError(f"its {name!r} is no text")
-        return text
-
-    def optional_text(self, name: str) -> str | None:
-        return None if self._fields.get(name) is None else self.text(name)
-
-    def number(self, name: str, least: int = 0) -> int:
-        number = self._fields.get(name)
-        if type(number) is not int or not least <= number <= _LARGEST:
-            raise ValueError(f"its {name!r} is no number that fits")
-        return number
-
-    def optional_number(self, name: str, least: int = 0) -> int | None:
-        return None if self._fields.get(name) is None else self.number(name, least)
-
-    def time(self, name: str) -> int:
-        number = self.number(name, _FIRST_TIME)
-        if number > _LAST_TIME:
-            raise ValueError(f"its {name!r} is no time")
-        return number
-
-    def minutes(self, name: str) -> float | None:
-        try:
-            number = checked_ttl(self._fields.get(name))
-        except MemorandaError as error:
-            raise ValueError(error.cause) from None
-        return None if number is None else float(number)
-
-    def boolean(self, name: str) -> bool:
-        value = self._fields.get(name)
-        if not isinstance(value, bool):
-            raise ValueError(f"its {name!r} is neither true nor false")
-        return value
-
-    def hex(self, name: str) -> bytes:
-        return bytes.fromhex(self.text(name))
-
-    def base64(self, name: str) -> bytes:
-        return b64decode(self.text(name), validate=True)
-
-    def kind(self) -> Kind:
-        name = self.text("kind")
-        try:
-            return Kind[name.upper()]
-        except KeyError:
-            raise ValueError(f"there is no kind {name!r}") from None
-
-    def namespace(self) -> str:
-        labels = self._fields.get("namespace")
-        try:
-            return encode_writable(tuple(cast("list[str]", labels)) if isinstance(labels, list) else ())
-        except MemorandaError as error:
-            raise ValueError(error.cause) from None
-
-    def objects(self, name: str) -> list[_Fields]:
-        found = self._fields.get(name)
-        if not isinstance(found, list) or not all(isinstance(each, dict) for each in cast("list[Any]", found)):
-            raise ValueError(f"its {name!r} is no list of objects")
-        return [_Fields(each) for each in cast("list[dict[str, Any]]", found)]
-
-    def optional_object(self, name: str) -> _Fields | None:
-        found = self._fields.get(name)
-        if found is None:
-            return None
-        if not isinstance(found, dict):
-            raise ValueError(f"its {name!r} is no object")
-        return _Fields(cast("dict[str, Any]", found))

@@ -1,4 +1,4 @@
-"""Bundles: a store, or a part of it, in one file with all history."""
+"""Bundles: a store, or a part of it, or one person's memory, in one file with all history."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from tempfile import NamedTemporaryFile
 from typing import BinaryIO, Literal, cast
 
 from memoranda.errors import MemorandaError
-from memoranda.store.changes import Namespace
+from memoranda.store.changes import Change, Namespace
 from memoranda.store.namespaces import decode_namespace
 from memoranda.store.operations.bundle import count, dump
+from memoranda.store.operations.bundle_turns import count_turns, proposals_about
 from memoranda.store.operations.digests import EMPTY, replace_in_sum
 from memoranda.store.operations.whole_items import WholeItem
+from memoranda.store.selection import Selection
 from memoranda.store.store import MemoryStore
+from memoranda.store.turns import RecordedTurn
+from memoranda.store.types import Proposal
 from memoranda.transfer.bundle_import import BundleImport
 from memoranda.transfer.bundle_lines import LineWriter, no_bundle, read_lines
 from memoranda.transfer.bundle_records import (
@@ -27,6 +31,7 @@ from memoranda.transfer.bundle_records import (
     dump_record,
     load_header,
 )
+from memoranda.transfer.bundle_turns import part_of
 from memoranda.transfer.database_files import is_database
 from memoranda.transfer.errors import SourceError, TargetError, TransferError
 from memoranda.transfer.labels import require_any
@@ -39,10 +44,12 @@ def export_bundle(
     path: Path,
     *,
     namespace: Namespace = (),
+    below: bool = True,
+    subject: str | None = None,
     progress: Progress | None = None,
     overwrite: bool = False,
 ) -> TransferReport:
-    """Write every item with its whole history into one file.
+    """Write every item with its whole history, every recorded turn and every proposal into one file.
 
     Each namespace is read from one snapshot. What has outlived its time to live is left out. The file appears under
     its name only when it is complete, so that whatever happens an older bundle there is either still there or replaced
@@ -52,14 +59,17 @@ def export_bundle(
         store: The store to read.
         path: The file to write; `.mbundle` is the usual ending.
         namespace: Only namespaces that start with these labels.
-        progress: Called with the items written so far and their total.
+        below: Whether those that go on behind these labels are meant too.
+        subject: Of those, only what is about this person: the namespaces that have this label, and elsewhere the turns
+            of this user. Of proposals that concern others too, only the changes in these namespaces are written.
+        progress: Called with the items and turns written so far and their total.
         overwrite: Replace an older bundle of that name; anything else is refused all the same.
 
     Returns:
         What was written.
 
     Raises:
-        SourceError: No namespace starts with these labels.
+        SourceError: No namespace starts with these labels, or nothing is about this person.
         TargetError: The file cannot be written, is there already, or is something else than a bundle.
         StoreCorruptError: The store has lost something; `verify` says what.
 
@@ -73,8 +83,9 @@ def export_bundle(
     """
     path = Path(path)
     run, context = store.engine.run, store.context
-    total = run(count(context, namespace, deleted=True))
-    require_any(total, namespace)
+    selection = Selection.of(namespace, below=below, subject=subject)
+    items, turns = run(count(context, selection, deleted=True)), run(count_turns(context, selection))
+    require_any(items + turns, namespace, subject)
     if path.exists():
         if not is_bundle(path):
             raise TargetError(
@@ -90,10 +101,11 @@ def export_bundle(
             try:
                 lines = LineWriter(cast("BinaryIO", file))
                 lines.begin()
-                lines.write(dump_header(Header(VERSION, total, context.clock(), namespace)))
+                lines.write(dump_header(Header(VERSION, items, context.clock(), namespace, subject)))
                 lines.keep()
-                sink = _BundleSink(lines, total, progress)
-                run(dump(context, namespace, sink))
+                sink = _BundleSink(lines, items + turns, progress)
+                run(dump(context, selection, sink))
+                run(proposals_about(context, selection, sink.proposal))
                 report = sink.end()
                 file.flush()
                 os.fsync(file.fileno())
@@ -123,7 +135,9 @@ def import_bundle(
     """Bring back what `export_bundle` wrote, digests and all.
 
     The bundle is checked as a whole before anything is written. Then items land in transactions of bounded size: an
-    interrupted import leaves whole items only, and a second one with `on_existing="skip"` completes it.
+    interrupted import leaves whole items only, and a second one with `on_existing="skip"` completes it. Turns come
+    after them, each once, however often they are imported. Proposals stay behind: what was accepted is in the history
+    of its items, and what waits has to be decided where it was made.
 
     Args:
         store: The store to write to.
@@ -207,13 +221,13 @@ class _BundleSink:
         self._progress = progress
         self._kept: list[NamespaceTotal] = []
         self._size = 0
-        self._done = 0
+        self._done = self._said = self._proposals = 0
         self._tally = PrefixTally()
         self._head: NamespaceStart | None = None
         self._reset()
 
     def _reset(self) -> None:
-        self._items = self._revisions = self._bytes = 0
+        self._items = self._revisions = self._bytes = self._turns = 0
         self._digest = EMPTY
 
     def start(self, labels: str, position: int) -> None:
@@ -223,33 +237,52 @@ class _BundleSink:
         self._lines.begin()
 
     def item(self, item: WholeItem) -> None:
-        assert self._head is not None
-        if not self._items:
-            self._lines.write(dump_record(self._head))
-        self._lines.write(dump_record(item))
+        self._write(item)
         self._items += 1
         self._revisions += len(item.revisions)
         self._bytes += item.size
         self._digest = replace_in_sum(self._digest, None, item.digest)
         if item.stored is not None:
             self._tally.add(decode_namespace(item.labels), item.key)
+        self._tell()
+
+    def turn(self, turn: RecordedTurn) -> None:
+        self._write(turn)
+        self._turns += 1
+        self._tell()
+
+    def _write(self, record: WholeItem | RecordedTurn) -> None:
+        assert self._head is not None
+        if not self._items + self._turns:
+            self._lines.write(dump_record(self._head))
+        self._lines.write(dump_record(record))
+
+    def _tell(self) -> None:
         if self._progress is not None:
-            self._progress(self._done + self._items, max(self._total, self._done + self._items))
+            done = self._done + self._said + self._items + self._turns
+            self._progress(done, max(self._total, done))
 
     def finish(self) -> None:
         self._lines.keep()
-        if self._head is None or not self._items:
+        if self._head is None or not self._items + self._turns:
             return
-        self._kept.append(NamespaceTotal(self._head.labels, self._digest, self._items, self._revisions))
+        self._kept.append(NamespaceTotal(self._head.labels, self._digest, self._items, self._revisions, self._turns))
         self._size += self._bytes
         self._done += self._items
+        self._said += self._turns
         self._head = None
+
+    def proposal(self, proposal: Proposal, changes: tuple[Change, ...]) -> None:
+        self._lines.begin()
+        self._lines.write(dump_record(part_of(proposal, changes)))
+        self._lines.keep()
+        self._proposals += 1
 
     def end(self) -> TransferReport:
         """Write the trailer."""
         revisions = sum(total.revisions for total in self._kept)
         self._lines.begin()
-        self._lines.write(dump_record(Trailer(tuple(self._kept), self._done, revisions)))
+        self._lines.write(dump_record(Trailer(tuple(self._kept), self._done, revisions, self._said, self._proposals)))
         self._lines.close()
         return TransferReport(
             self._done,
@@ -258,4 +291,6 @@ class _BundleSink:
             (),
             tuple(decode_namespace(total.labels) for total in self._kept),
             self._tally.found(),
+            self._said,
+            self._proposals,
         )

@@ -10,7 +10,9 @@ from memoranda.store.changes import Namespace
 from memoranda.store.namespaces import decode_namespace
 from memoranda.store.operations.bundle import count, dump
 from memoranda.store.operations.whole_items import WholeItem
+from memoranda.store.selection import Selection
 from memoranda.store.store import MemoryStore
+from memoranda.store.turns import RecordedTurn
 from memoranda.store.values import Kind
 from memoranda.transfer.errors import TargetError
 from memoranda.transfer.labels import require_any
@@ -60,11 +62,12 @@ def export_folder(
     """
     folder = Path(folder)
     run, context = store.engine.run, store.context
-    total = run(count(context, namespace, deleted=False))
+    selection = Selection.of(namespace, below=True)
+    total = run(count(context, selection, deleted=False))
     require_any(total, namespace)
     _prepare(folder, overwrite)
     sink = _FolderSink(folder.resolve(), total, progress)
-    run(dump(context, namespace, sink, history=False))
+    run(dump(context, selection, sink, history=False))
     return sink.report()
 
 
@@ -119,6 +122,9 @@ class _FolderSink:
         if self._progress is not None:
             done = self._items + self._written
             self._progress(done, max(self._total, done))
+
+    def turn(self, turn: RecordedTurn) -> None:
+        """Conversations are no files."""
 
     def finish(self) -> None:
         self._skipped += self._failed

@@ -23,12 +23,18 @@ def format_namespace(labels: tuple[str, ...]) -> str:
     return "/".join(ESCAPED.sub(lambda found: "%25" + found[0][1:], label).replace("/", "%2F") for label in labels)
 
 
-def require_any(items: int, labels: tuple[str, ...]) -> None:
+def require_any(items: int, labels: tuple[str, ...], subject: str | None = None) -> None:
     """Refuse to go on with nothing where labels were named: most likely they were mistyped.
 
     Raises:
         SourceError: There are labels and no items.
     """
+    if subject is not None and not items:
+        where = f" in {format_namespace(labels)}" if labels else ""
+        raise SourceError(
+            f"No namespace has the label {subject!r}{where}, and nothing was said by that user.",
+            "Check the name; it is the label of a namespace, such as the user's id.",
+        )
     if labels and not items:
         raise SourceError(
             f"Nothing is in a namespace that starts with {format_namespace(labels)}.",

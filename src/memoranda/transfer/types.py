@@ -54,6 +54,8 @@ class TransferReport:
         skipped: What was left out, and why.
         namespaces: Namespaces concerned, sorted.
         prefixed: Keys that carry what looks like their mount's route prefix.
+        turns: Recorded messages moved.
+        proposals: Proposals written into a bundle.
     """
 
     items: int
@@ -62,3 +64,5 @@ class TransferReport:
     skipped: tuple[Skipped, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
     prefixed: tuple[PrefixedKeys, ...] = ()
+    turns: int = 0
+    proposals: int = 0

@@ -13,15 +13,19 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from memoranda.errors import StoreCorruptError
-from memoranda.store.changes import Author, Namespace
+from memoranda.store.changes import Author
 from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, transact
 from memoranda.store.keys import folder_of
-from memoranda.store.namespaces import decode_namespace, prefix_range
+from memoranda.store.namespaces import decode_namespace
+from memoranda.store.operations.bundle_turns import dump_turns
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.digests import EMPTY, content_digest, replace_in_sum
-from memoranda.store.operations.verify import namespace_heads
+from memoranda.store.operations.forget_namespaces import selected
+from memoranda.store.operations.forget_turns import namespaces_with
 from memoranda.store.operations.whole_items import WholeItem, WholeRevision
 from memoranda.store.operations.workspace import NUMBER_BITS, Scope, Workspace
+from memoranda.store.selection import Selection
+from memoranda.store.turns import RecordedTurn
 from memoranda.store.values import Kind, Stored
 
 _PAGE = 500
@@ -58,6 +62,9 @@ class Sink(Protocol):
     def item(self, item: WholeItem) -> None:
         """The next item of the namespace, as created."""
 
+    def turn(self, turn: RecordedTurn) -> None:
+        """The next turn of the namespace, conversation by conversation; all items came before."""
+
     def finish(self) -> None:
         """The namespace is complete."""
 
@@ -93,43 +100,34 @@ class Loaded:
     offsets: dict[str, int] = field(default_factory=dict[str, int])
 
 
-def count(context: Context, prefix: Namespace, *, deleted: bool) -> Operation[int]:
-    """Count the items of all namespaces that start with these labels."""
-    low, high = prefix_range(prefix)
-
-    def body() -> Body[int]:
-        rows = yield from query(
-            "count_items",
-            tenant=context.tenant,
-            low=low,
-            high=high,
-            deleted=int(deleted),
-            now=context.clock(),
-        )
-        return rows[0][0]
-
-    return (yield from transact("read", body))
+def count(context: Context, selection: Selection, *, deleted: bool) -> Operation[int]:
+    """Count the items of all namespaces that are meant."""
+    place = {"tenant": context.tenant, **selection.params}
+    asked = partial(query, "count_items", **place, deleted=int(deleted), now=context.clock())
+    rows = yield from transact("read", asked)
+    return rows[0][0]
 
 
-def dump(context: Context, prefix: Namespace, sink: Sink, *, history: bool = True) -> Operation[None]:
+def dump(context: Context, selection: Selection, sink: Sink, *, history: bool = True) -> Operation[None]:
     """Read all items, each namespace from one snapshot.
 
     Args:
         context: The store's settings.
-        prefix: Only namespaces that start with these labels.
-        sink: Receives the items; it is called inside the transaction, which may start over.
-        history: Whether revisions and deleted items are read too.
+        selection: Which namespaces; of a person's others only what they said there is read.
+        sink: Receives the items and turns; it is called inside the transaction, which may start over.
+        history: Whether revisions, deleted items and turns are read too.
     """
-    low, high = prefix_range(prefix)
-    after = ""
-    while True:
-        heads = yield from transact("read", partial(namespace_heads, context, low, high, after))
-        for head in heads:
-            yield from transact("snapshot", partial(_dump_namespace, context, head[1], sink, history))
-            sink.finish()
-        if len(heads) < _PAGE:
-            return
-        after = heads[-1][1]
+    whole = {labels for _, labels in (yield from selected(context, selection))}
+    touched = set[str]()
+    if history and selection.subject is not None:
+        touched |= {*(yield from namespaces_with(context, selection, "user", selection.subject))}
+    for labels in sorted(whole | touched):
+        if labels in whole:
+            body = partial(_dump_namespace, context, labels, sink, history)
+        else:
+            body = partial(_dump_said, context, labels, sink, selection.subject)
+        yield from transact("snapshot", body)
+        sink.finish()
 
 
 def presence(context: Context, places: Sequence[tuple[str, str, int]]) -> Operation[list[Presence | None]]:
@@ -207,6 +205,16 @@ def _dump_namespace(context: Context, labels: str, sink: Sink, history: bool) ->
             f"The items of {decode_namespace(labels)} do not add up to its digest, so some are missing or damaged.",
             "Run `memoranda verify`; exporting to a folder still saves the current state.",
         )
+    if history:
+        yield from dump_turns(namespace_id, sink.turn)
+
+
+def _dump_said(context: Context, labels: str, sink: Sink, user: str | None) -> Body[None]:
+    """What a person said in a namespace that is not theirs."""
+    heads = yield from query("namespace_head", tenant=context.tenant, labels=labels)
+    if heads:
+        sink.start(labels, 0)
+        yield from dump_turns(heads[0][0], sink.turn, user)
 
 
 def _groups(weights: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
