@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from memoranda.cli.command import EPISODES, REVIEW, Command
 from memoranda.cli.commands import (
+    bench,
     editing,
     episode_import,
     episodes,
@@ -61,6 +62,7 @@ COMMANDS: tuple[Command, ...] = (
     upkeep.stats,
     indexing.reindex,
     upkeep.migrate,
+    bench.bench,
 )
 
 _HELP = {"help_option_names": ["-h", "--help"]}
