@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from memoranda.backends import operations
+from memoranda.backends.finding.by_reading import findable_by_reading
+from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.places import Place, PlacedChange
 from memoranda.backends.protocol import (
     Base,
@@ -35,6 +37,7 @@ PAIRS = (
     "read",
     "grep",
     "glob",
+    "search",
     "write",
     "edit",
     "append",
@@ -67,6 +70,7 @@ class Backend:
     read, aread = blocking(operations.read), awaiting(operations.read)
     grep, agrep = blocking(operations.grep), awaiting(operations.grep)
     glob, aglob = blocking(operations.glob), awaiting(operations.glob)
+    search, asearch = blocking(operations.search), awaiting(operations.search)
     write, awrite = blocking(operations.write), awaiting(operations.write)
     edit, aedit = blocking(operations.edit), awaiting(operations.edit)
     append, aappend = blocking(operations.append), awaiting(operations.append)
@@ -110,6 +114,13 @@ class Backend:
     def glob_steps(self, place: Place, pattern: str) -> Steps[GlobResult]:
         """Find the files below a place that match a pattern, the last changed first."""
         raise NotImplementedError
+
+    def search_steps(self, place: Place, question: Question) -> Steps[Findable]:
+        """Offer the passages at or below a place that may be found; they are ranked with those of other backends.
+
+        Without a definition of its own a backend is listed and read, up to 8 MiB of text.
+        """
+        return findable_by_reading(self, place, question)
 
     def write_steps(self, place: Place, content: str | bytes, base: Base | None, merge: bool) -> Steps[WriteResult]:
         """Set a file. `base` may be `SEEN`; `merge=False` refuses an older base instead of merging it."""

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from memoranda.backends import crossing, gathering
 from memoranda.backends.base import Backend
+from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.foreign import as_backend
 from memoranda.backends.operations import sentence
 from memoranda.backends.places import Place, PlacedChange
@@ -116,6 +117,10 @@ class CompositeBackend(Backend):
     def grep_steps(self, place: Place, pattern: str, glob: str | None, max_count: int | None) -> Steps[GrepResult]:
         self._twins.look()
         return (yield from gathering.grep(self._routes, place, pattern, glob, max_count))
+
+    def search_steps(self, place: Place, question: Question) -> Steps[Findable]:
+        self._twins.look()
+        return (yield from gathering.search(self._routes, place, question))
 
     def read_steps(self, place: Place, offset: int, limit: int) -> Steps[ReadResult]:
         owner, inner = self._owner(place)

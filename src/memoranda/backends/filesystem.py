@@ -6,15 +6,18 @@ import os
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 from memoranda.backends.disk import files as disk
+from memoranda.backends.disk import searching
 from memoranda.backends.disk.lock import writing_below
 from memoranda.backends.disk.root import DiskRefusalError, Problem, Root, reason, too_large
+from memoranda.backends.finding.in_memory import chosen, findable_texts
+from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.places import Place
 from memoranda.backends.plans import (
     Plan,
@@ -46,7 +49,6 @@ from memoranda.files.globbing import Glob, compile_glob
 from memoranda.files.path import folder_prefix
 
 T = TypeVar("T")
-_MOST_WARNINGS = 20
 _MOST_DIGESTS = 10_000
 _SETTLED_NS = 100_000_000
 """A file changed less long ago may change again without its times telling; nanoseconds."""
@@ -131,7 +133,9 @@ class FilesystemBackend(UnversionedFiles):
             else self._info(place.show(entry.path), entry.status)
             for entry in entries
         ]
-        return LsResult(entries=sorted(infos, key=lambda info: info["path"]), warnings=_warnings(place, problems))
+        return LsResult(
+            entries=sorted(infos, key=lambda info: info["path"]), warnings=searching.warnings_of(place, problems)
+        )
 
     def glob_steps(self, place: Place, pattern: str) -> Steps[GlobResult]:
         matcher = compile_glob(pattern)
@@ -148,46 +152,19 @@ class FilesystemBackend(UnversionedFiles):
                 problems.append(item)
             elif matcher.matches(item.path[len(prefix) :]):
                 matches.append(self._info(place.show(item.path), item.status))
-        return GlobResult(matches=sorted(matches, key=newest_first), warnings=_warnings(place, problems))
+        return GlobResult(matches=sorted(matches, key=newest_first), warnings=searching.warnings_of(place, problems))
 
     def grep_steps(self, place: Place, pattern: str, glob: str | None, max_count: int | None) -> Steps[GrepResult]:
         search = Search(place, pattern, glob, max_count)
-        return (yield from block(lambda: self._grep(place, search)))
+        return (yield from block(lambda: searching.grep(self.root, self.limit, place, search)))
 
-    def _grep(self, place: Place, search: Search) -> GrepResult:
-        problems: list[Problem] = []
-        for path in () if search.is_hopeless else self._searched(place, search, problems):
-            try:
-                found = self.root.read(path, self.limit)
-            except (DiskRefusalError, OSError) as error:
-                problems.append(Problem(path, reason(error)))
-                continue
-            if found is None or search.needle not in found[0]:
-                continue
-            try:
-                text = found[0].decode()
-            except UnicodeDecodeError:
-                continue
-            if not search.read(path, text):
-                break
-        return search.result(_warnings(place, problems))
-
-    def _searched(self, place: Place, search: Search, problems: list[Problem]) -> Iterator[str]:
-        """The files that a search looks into; the place may be one of them itself."""
-        try:
-            found = self.root.find(place.path)
-        except (DiskRefusalError, OSError) as error:
-            problems.append(Problem(place.path, reason(error)))
-            return
-        if found.entry is not None and found.entry.is_file:
-            if search.wants(place.path):
-                yield place.path
-            return
-        for item in self.root.walk(place.path):
-            if isinstance(item, Problem):
-                problems.append(item)
-            elif search.wants(item.path):
-                yield item.path
+    def search_steps(self, place: Place, question: Question) -> Steps[Findable]:
+        found, warnings = yield from block(lambda: searching.candidates(self.root, place))
+        taken = set((yield from question.taken_steps([one.place for one in found])))
+        wanted, notices = chosen(place, [one for one in found if one.place in taken])
+        offered = yield from findable_texts(lambda: searching.texts(self.root, self.limit, wanted), notices)
+        offered.warnings = warnings
+        return offered
 
     def load_steps(self, places: Sequence[Place]) -> Steps[list[FileData | Unreadable | None]]:
         return (yield from block(lambda: [self._load(place) for place in places]))
@@ -381,12 +358,6 @@ def _code(error: DiskRefusalError | OSError) -> str | None:
     if isinstance(error, DiskRefusalError):
         return error.code
     return "permission_denied" if isinstance(error, PermissionError) else None
-
-
-def _warnings(place: Place, problems: Sequence[Problem]) -> tuple[str, ...]:
-    shown = tuple(f"{place.show(problem.path)} {problem.text}." for problem in problems[:_MOST_WARNINGS])
-    more = len(problems) - _MOST_WARNINGS
-    return (*shown, f"… and {more} more like these.") if more > 0 else shown
 
 
 def _time(seconds: float) -> str:

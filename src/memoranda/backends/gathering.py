@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
+from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.places import Place
 from memoranda.backends.protocol import FileInfo, GlobResult, GrepMatch, GrepResult, LsResult
 from memoranda.backends.route_patterns import patterns_below
@@ -18,7 +19,7 @@ from memoranda.backends.tree import folder_info, in_order, newest_first
 from memoranda.files.globbing import compile_glob
 from memoranda.files.path import folder_prefix
 
-R = TypeVar("R", LsResult, GlobResult, GrepResult)
+R = TypeVar("R", LsResult, GlobResult, GrepResult, Findable)
 
 
 class Part(NamedTuple):
@@ -88,6 +89,26 @@ def grep(routes: Routes, place: Place, pattern: str, glob: str | None, max_count
     most = len(matches) if max_count is None else max(max_count, 0)
     truncated = len(matches) > most or any(answer.truncated for _, answer in given)
     return GrepResult(matches=matches[:most], truncated=truncated, warnings=warnings)
+
+
+def search(routes: Routes, place: Place, question: Question) -> Steps[Findable]:
+    """What can be found in all backends."""
+    parts = _parts(routes, place, None)
+    answers = yield from together([asked(_search(routes, part, question)) for part in parts])
+    given, warnings, error = _sorted_out(parts, answers)
+    if error is not None:
+        return Findable(error=error)
+    found = Findable(warnings=warnings)
+    for _, answer in given:
+        found.add(answer)
+    return found
+
+
+def _search(routes: Routes, part: Part, question: Question) -> Callable[[], Steps[Findable]]:
+    route = part.route
+    if routes.below(part.place.path):
+        question = question.where(lambda path: routes.find(path) is route)
+    return lambda: route.backend.search_steps(route.inside(part.place), question.inside(route.outside))
 
 
 def _parts(routes: Routes, place: Place, pattern: str | None) -> list[Part]:

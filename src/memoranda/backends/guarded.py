@@ -9,10 +9,12 @@ from typing import Any, ParamSpec, TypeVar
 
 from memoranda.backends.base import Backend
 from memoranda.backends.disk.judging import as_judged
+from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.guard import reading
-from memoranda.backends.guard.changing import Outcome, change, marked, write_modes
+from memoranda.backends.guard.changing import change, marked, write_modes
 from memoranda.backends.guard.folders import delete_folder, move_folder
 from memoranda.backends.guard.layers import Layers, layer_of
+from memoranda.backends.guard.outcomes import committed, operation_of, result_of, told_of, uploaded
 from memoranda.backends.guard.planning import Asked
 from memoranda.backends.guard.telling import Change, inside_guard, tell
 from memoranda.backends.guard.tracing import note_read
@@ -31,7 +33,6 @@ from memoranda.backends.protocol import (
     DiffResult,
     EditFile,
     EditResult,
-    FileChange,
     FileDownloadResponse,
     FilesCommitResult,
     FileUploadResponse,
@@ -39,7 +40,6 @@ from memoranda.backends.protocol import (
     GrepResult,
     HistoryResult,
     LsResult,
-    MoveFile,
     MoveResult,
     ReadResult,
     WriteFile,
@@ -132,6 +132,10 @@ path, or go on without it."
     @_judged
     def grep_steps(self, place: Place, pattern: str, glob: str | None, max_count: int | None) -> Steps[GrepResult]:
         return reading.grep(self.guard, place, pattern, glob, max_count)
+
+    @_judged
+    def search_steps(self, place: Place, question: Question) -> Steps[Findable]:
+        return reading.search(self.guard, place, question)
 
     @_judged
     def download_steps(self, places: Sequence[Place]) -> Steps[list[FileDownloadResponse]]:
@@ -234,7 +238,7 @@ path, or go on without it."
             else:
                 asked = Asked("upload", PlacedChange(place, WriteFile(place.shown, content)))
                 outcome = yield from change(guard, [asked], [mode])
-                answers[at] = _uploaded(place, outcome)
+                answers[at] = uploaded(place, outcome)
         if freely:
             with inside_guard():
                 given = yield from guard.inner.upload_steps([files[at] for at in freely])
@@ -251,19 +255,19 @@ path, or go on without it."
     @_judged
     def commit_steps(self, changes: Sequence[PlacedChange]) -> Steps[FilesCommitResult]:
         guard = self.guard
-        asked = [Asked(_operation(placed.change), placed) for placed in changes]
+        asked = [Asked(operation_of(placed.change), placed) for placed in changes]
         modes, refusal = yield from write_modes(guard, asked)
         if refusal is not None:
             return FilesCommitResult(error=refusal.error)
         moves = (guard.restrict_writing or guard.restrict_reading) and any(placed.to is not None for placed in changes)
         hidden = any(one.hidden for one in (yield from marked(guard, asked)))
         if guard.deciding or moves or hidden or any(mode != "allow" for mode in modes):
-            return _committed(asked, (yield from change(guard, asked, modes)))
+            return committed(asked, (yield from change(guard, asked, modes)))
         with inside_guard():
             landed = yield from guard.inner.commit_steps(changes)
         if landed.error is None:
             revisions = landed.revisions if len(landed.revisions) == len(asked) else [None] * len(asked)
-            yield from tell(guard, _told(asked, revisions))
+            yield from tell(guard, told_of(asked, revisions))
         return landed
 
     def _change(
@@ -319,7 +323,7 @@ path, or go on without it."
             return True
         if any(placed.to is not None for placed in changes):
             return False
-        asked = [Asked(_operation(placed.change), placed) for placed in changes]
+        asked = [Asked(operation_of(placed.change), placed) for placed in changes]
         steps = self._lets(asked)
         try:
             next(steps)
@@ -333,60 +337,6 @@ path, or go on without it."
         if refusal is not None or any(mode != "allow" for mode in modes):
             return False
         return not any(one.hidden for one in (yield from marked(self.guard, asked)))
-
-
-def result_of(kind: type[C], outcome: Outcome) -> C:
-    """The result of one change."""
-    if outcome.error is None and outcome.results:
-        (result,) = outcome.results
-        if isinstance(result, kind):
-            return result
-        return kind(path=result.path, revision=result.revision, merged=result.merged, unchanged=result.unchanged)
-    approval = outcome.approvals[0] if outcome.approvals else None
-    return kind(error=outcome.error, proposal=outcome.proposal, approval=approval, conflict=outcome.conflict)
-
-
-def _uploaded(place: Place, outcome: Outcome) -> FileUploadResponse:
-    if outcome.error is None:
-        return FileUploadResponse(place.shown, revision=outcome.results[0].revision)
-    approval = outcome.approvals[0] if outcome.approvals else None
-    return FileUploadResponse(place.shown, outcome.error, proposal=outcome.proposal, approval=approval)
-
-
-def _committed(asked: Sequence[Asked], outcome: Outcome) -> FilesCommitResult:
-    paths = [(one.placed.to or one.placed.place).shown for one in asked]
-    if outcome.error is not None:
-        return FilesCommitResult(
-            error=outcome.error,
-            conflicts=outcome.conflicts,
-            proposal=outcome.proposal,
-            approvals=outcome.approvals,
-        )
-    known = {result.path: result.revision for result in outcome.results}
-    return FilesCommitResult(paths=tuple(paths), revisions=tuple(known.get(path) for path in paths))
-
-
-def _operation(change: FileChange) -> ChangeOperation:
-    match change:
-        case WriteFile():
-            return "write"
-        case EditFile():
-            return "edit"
-        case AppendFile():
-            return "append"
-        case DeleteFile():
-            return "delete"
-        case MoveFile():
-            return "move"
-
-
-def _told(asked: Sequence[Asked], revisions: Sequence[Base | None]) -> list[Change]:
-    told: list[Change] = []
-    for one, revision in zip(asked, revisions, strict=True):
-        if one.placed.to is not None:
-            told.append(Change(one.placed.place, "move", 0))
-        told.append(Change(one.placed.to or one.placed.place, one.operation, revision))
-    return told
 
 
 def _as_backend(backend: Any) -> Backend:

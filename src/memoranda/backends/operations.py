@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
+from memoranda.backends.finding.parts import Question
+from memoranda.backends.finding.together import answer_steps
 from memoranda.backends.places import Place, file_place_of, place_of, placed
 from memoranda.backends.protocol import (
     INVALID_PATH,
@@ -26,6 +28,7 @@ from memoranda.backends.protocol import (
     MoveResult,
     ReadResult,
     Result,
+    SearchResult,
     WriteResult,
 )
 from memoranda.backends.steps import Steps, is_control_flow
@@ -99,6 +102,38 @@ def glob(backend: Backend, pattern: str, path: str | None = None) -> Steps[GlobR
         The files that match, the last changed first.
     """
     return (yield from _answered(GlobResult, lambda: backend.glob_steps(place_of(path or "/"), pattern)))
+
+
+def search(
+    backend: Backend,
+    query: str,
+    path: str | None = None,
+    *,
+    k: int = 10,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Steps[SearchResult]:
+    """Find the passages that answer a question best, by their words and, where there is an embedder, their meaning.
+
+    Args:
+        backend: The backend.
+        query: Words, a question, a few sentences.
+        path: A file or a folder; None: everything.
+        k: At most so many passages.
+        since: Only what was written at this time or later; a time without a zone is UTC.
+        until: Only what was written before this time.
+
+    Returns:
+        The passages, the best first, in one ranking over everything below the path.
+    """
+    return (yield from _answered(SearchResult, lambda: _found(backend, query, path or "/", k, since, until)))
+
+
+def _found(
+    backend: Backend, query: str, path: str, k: int, since: datetime | None, until: datetime | None
+) -> Steps[SearchResult]:
+    wanted = Question.of(query, k, since, until)
+    return (yield from answer_steps(wanted, (yield from backend.search_steps(place_of(path), wanted))))
 
 
 def write(backend: Backend, file_path: str, content: str, *, base: Base | None = None) -> Steps[WriteResult]:

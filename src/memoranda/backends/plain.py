@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, cast
 import orjson
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem
 
+from memoranda.backends.finding.in_memory import findable_files
+from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.gate import gate_of
 from memoranda.backends.places import Place
 from memoranda.backends.plans import Plan, Planner, R, Unreadable
@@ -158,6 +160,12 @@ class PlainFiles(UnversionedFiles):
         loaded = yield from self._everything()
         grep_files(loaded.files, search)
         return search.result(loaded.warnings)
+
+    def search_steps(self, place: Place, question: Question) -> Steps[Findable]:
+        loaded = yield from self._everything()
+        found = yield from findable_files(loaded.files, place, question)
+        found.warnings = loaded.warnings
+        return found
 
     def load_steps(self, places: Sequence[Place]) -> Steps[list[FileData | Unreadable | None]]:
         loaded = yield from self._alone([place.path for place in places])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final, Literal, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
@@ -134,6 +135,54 @@ class GlobResult(Result):
     matches: list[FileInfo] | None = None
     truncated: bool = False
     truncation_reason: Literal["budget", "unreadable", "transport"] | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchMatch:
+    """A passage that answers a query.
+
+    Args:
+        path: The file.
+        first_line: Its first line, from 1.
+        last_line: Its last line, included.
+        text: The passage; a part of the line where a line is very long.
+        heading: The headings above it, outermost first, joined by ` > `.
+        revision: The state of the file that was read.
+        score: How well it answers; higher is better, comparable within one answer only.
+        at: When the passage was written, or its file where there is no history; None: unknown.
+    """
+
+    path: str
+    first_line: int
+    last_line: int
+    text: str
+    heading: str
+    revision: Base | None
+    score: float
+    at: datetime | None = None
+
+    @property
+    def place(self) -> str:
+        """Where to read on, such as `/notes/tea.md:3-7`."""
+        lines = f"{self.first_line}" if self.first_line == self.last_line else f"{self.first_line}-{self.last_line}"
+        return f"{self.path}:{lines}"
+
+
+@dataclass
+class SearchResult(Result):
+    """The passages that answer a query.
+
+    Args:
+        error: Why there are none.
+        matches: The passages, the best first.
+        notices: What the reader should know about the answer, such as a query that was cut.
+        warnings: What could not be searched although the rest could.
+    """
+
+    error: str | None = None
+    matches: list[SearchMatch] | None = None
+    notices: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from memoranda.backends.base import Backend
 from memoranda.backends.operations import sentence
 from memoranda.backends.places import Place
-from memoranda.backends.protocol import LsResult, Result
+from memoranda.backends.protocol import FileInfo, LsResult, Result
 from memoranda.backends.steps import Steps, together
 from memoranda.errors import InvalidPathError, MemorandaError
 from memoranda.files.path import canonical_path, folder_prefix, is_within
@@ -149,7 +149,14 @@ def failure(outcome: Result | Exception) -> str | None:
 def files_below(
     backend: Backend, place: Place, *, skipping: Callable[[str], bool] = lambda _: False
 ) -> Steps[list[Place]]:
-    """Every file below a folder, dot names included, which no pattern finds.
+    """Every file below a folder, dot names included, which no pattern finds; see `entries_below`."""
+    return [place for place, _ in (yield from entries_below(backend, place, skipping=skipping))]
+
+
+def entries_below(
+    backend: Backend, place: Place, *, skipping: Callable[[str], bool] = lambda _: False
+) -> Steps[list[tuple[Place, FileInfo]]]:
+    """Every file below a folder with its entry, dot names included, which no pattern finds.
 
     Args:
         backend: Where to look.
@@ -162,7 +169,7 @@ def files_below(
     Raises:
         MemorandaError: A folder could not be listed, so that the answer would not be whole.
     """
-    found: list[Place] = []
+    found: list[tuple[Place, FileInfo]] = []
     folders = [place]
     for _ in range(_DEEPEST):
         if not folders:
@@ -176,7 +183,10 @@ def files_below(
             for entry in answer.entries or []:
                 path = tree_path(folder, entry["path"])
                 if path != folder.path and not skipping(path):
-                    (inner if entry.get("is_dir") else found).append(folder.below(path))
+                    if entry.get("is_dir"):
+                        inner.append(folder.below(path))
+                    else:
+                        found.append((folder.below(path), entry))
         folders = inner
     raise MemorandaError(f"{place.shown} has folders more than {_DEEPEST} deep.", "Name a folder further down.")
 

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Sequence
 from datetime import datetime
 
 from memoranda.backends.base import Backend
+from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.places import Place, PlacedChange
 from memoranda.backends.protocol import (
     FILE_NOT_FOUND,
@@ -100,6 +101,21 @@ class SeededFiles(Backend):
         matches.sort(key=lambda match: (in_order(match["path"]), match["line"]))
         most = len(matches) if max_count is None else max(max_count, 0)
         return GrepResult(matches=matches[:most], truncated=len(matches) > most, warnings=own.warnings)
+
+    def search_steps(self, place: Place, question: Question) -> Steps[Findable]:
+        if not (yield from self.seeds.any_steps()):
+            return (yield from self.inner.search_steps(place, question))
+        seeds, _ = yield from self.seeds.all_steps()
+        own = question.where(lambda path: not self.seeds.is_seed(path, seeds))
+        found = yield from self.inner.search_steps(place, own)
+        if found.error is not None:
+            return found
+        seeded = question.where(lambda path: path in seeds).inside(self.seeds.unseeded)
+        others = yield from self.inner.search_steps(self.seeds.seeded(place), seeded)
+        if others.error is not None:
+            return others
+        found.add(others)
+        return found
 
     def read_steps(self, place: Place, offset: int, limit: int) -> Steps[ReadResult]:
         answer = yield from self.inner.read_steps(place, offset, limit)

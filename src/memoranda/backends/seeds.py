@@ -73,6 +73,10 @@ class Seeds:
         """Where a file lies in the store if it was seeded."""
         return Place(self._prefix + place.path if place.path != "/" else self._prefix, place.shown)
 
+    def unseeded(self, path: str) -> str:
+        """Under which path the agent knows the key of a seed."""
+        return path[len(self._prefix) :] or "/"
+
     def any_steps(self, anew: bool = False) -> Steps[bool]:
         """Whether the store holds anything under the prefix; that it does not is believed for a few seconds."""
         scope = self._inner.scope_key()

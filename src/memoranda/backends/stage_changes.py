@@ -16,6 +16,7 @@ from memoranda.backends.protocol import (
     DeleteResult,
     EditFile,
     EditResult,
+    FileChange,
     MoveFile,
     MoveResult,
     WriteFile,
@@ -233,3 +234,13 @@ def _text_or_bytes(data: FileData | None) -> str | bytes | None:
     if data is None:
         return None
     return data["content"] if data["encoding"] == "utf-8" else content_of(data)
+
+
+def base_of(change: FileChange) -> Base | None:
+    """The state that a change was made from."""
+    return None if isinstance(change, MoveFile) else change.base
+
+
+def paths_of(changes: Sequence[PlacedChange]) -> tuple[str, ...]:
+    """Where the changed files lie afterwards, as the agent knows them."""
+    return tuple((change.to or change.place).shown for change in changes)

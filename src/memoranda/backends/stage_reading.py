@@ -8,6 +8,8 @@ from typing import Any
 
 from memoranda.backends.base import Backend
 from memoranda.backends.composite import CompositeBackend
+from memoranda.backends.finding.in_memory import findable_files
+from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.gathering import grep_without
 from memoranda.backends.places import Place
 from memoranda.backends.protocol import (
@@ -127,6 +129,18 @@ def grep(
     return GrepResult(
         matches=matches[:most], truncated=answer.truncated or len(matches) > most, warnings=answer.warnings
     )
+
+
+def search(backend: Backend, staging: Staging, place: Place, question: Question) -> Steps[Findable]:
+    """Offer what can be found in files as they are to be."""
+    if not staging.files:
+        return (yield from backend.search_steps(place, question))
+    present = staging.present()
+    decided = present.keys() | {file.origin.path for file in staging.files if file.origin is not None}
+    found = yield from backend.search_steps(place, question.where(lambda path: path not in decided))
+    if found.error is None:
+        found.add((yield from findable_files(present, place, question)))
+    return found
 
 
 # --- single files -----------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from memoranda.backends import stage_reading
 from memoranda.backends.base import Backend
+from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.foreign import as_backend
 from memoranda.backends.operations import sentence
 from memoranda.backends.places import Place, PlacedChange
@@ -33,7 +34,6 @@ from memoranda.backends.protocol import (
     GrepResult,
     HistoryResult,
     LsResult,
-    MoveFile,
     MoveResult,
     ReadResult,
     WriteFile,
@@ -41,7 +41,7 @@ from memoranda.backends.protocol import (
 )
 from memoranda.backends.routes import files_below
 from memoranda.backends.runtime import in_graph, running_author
-from memoranda.backends.stage_changes import Loaded, Stage
+from memoranda.backends.stage_changes import Loaded, Stage, base_of, paths_of
 from memoranda.backends.staging import Staging
 from memoranda.backends.steps import Steps, ask, awaiting, blocking, done
 from memoranda.backends.windows import shows_all
@@ -118,7 +118,7 @@ def propose_staged(
     except Exception as error:  # noqa: BLE001 - the contract: answered, never raised
         return FilesCommitResult(error=sentence(error))
     backend.discard()
-    return FilesCommitResult(paths=_paths(changes), proposal=proposal.id)
+    return FilesCommitResult(paths=paths_of(changes), proposal=proposal.id)
 
 
 class StagedBackend(Backend):
@@ -201,6 +201,9 @@ class StagedBackend(Backend):
     def grep_steps(self, place: Place, pattern: str, glob: str | None, max_count: int | None) -> Steps[GrepResult]:
         return stage_reading.grep(self.backend, self._stage.staging, place, pattern, glob, max_count)
 
+    def search_steps(self, place: Place, question: Question) -> Steps[Findable]:
+        return stage_reading.search(self.backend, self._stage.staging, place, question)
+
     def read_steps(self, place: Place, offset: int, limit: int) -> Steps[ReadResult]:
         answer = yield from stage_reading.read(self.backend, self._stage.staging, place, offset, limit)
         if shows_all(answer):
@@ -281,7 +284,7 @@ class StagedBackend(Backend):
         places = [place for change in changes for place in (change.place, change.to) if place is not None]
         if (refused := self._refusal(places)) is not None:
             return FilesCommitResult(error=refused)
-        wanted = [(c.place, _base(c.change)) for c in changes] + [(c.to, None) for c in changes if c.to is not None]
+        wanted = [(c.place, base_of(c.change)) for c in changes] + [(c.to, None) for c in changes if c.to is not None]
         loaded = yield from self._load(wanted)
         targets = iter(loaded[len(changes) :])
         with self._lock:
@@ -295,12 +298,12 @@ class StagedBackend(Backend):
                 said = [result.error.removeprefix("Error: ") for result in results if result.error and result.conflict]
                 return FilesCommitResult(error="Error: " + " ".join(errors), conflicts=tuple(said))
             self._take(trial)
-        return FilesCommitResult(paths=_paths(changes), revisions=tuple(result.revision for result in results))
+        return FilesCommitResult(paths=paths_of(changes), revisions=tuple(result.revision for result in results))
 
     def _change(self, kind: type[C], change: PlacedChange) -> Steps[C]:
         if (refused := self._refusal([change.place])) is not None:
             return kind(error=refused)
-        (loaded,) = yield from self._load([(change.place, _base(change.change))])
+        (loaded,) = yield from self._load([(change.place, base_of(change.change))])
         return self._staged(kind, lambda stage: stage.apply(change, loaded))
 
     def _staged(self, kind: type[C], change: Callable[[Stage], ChangeResult]) -> C:
@@ -386,14 +389,6 @@ _NO_STORE = (
     "Error: the staged files do not all lie in one Memoranda store, or a guard has a say in them, so they cannot wait "
     "as a proposal. Commit them instead."
 )
-
-
-def _base(change: FileChange) -> Base | None:
-    return None if isinstance(change, MoveFile) else change.base
-
-
-def _paths(changes: Sequence[PlacedChange]) -> tuple[str, ...]:
-    return tuple((change.to or change.place).shown for change in changes)
 
 
 def _as_error(place: Place, error: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
+from memoranda.backends.finding.in_memory import findable_files
+from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.places import Place
 from memoranda.backends.plans import Plan, Planner, R, Unreadable
 from memoranda.backends.protocol import GlobResult, GrepResult, LsResult
@@ -74,6 +76,9 @@ class StateBackend(UnversionedFiles):
 
     def grep_steps(self, place: Place, pattern: str, glob: str | None, max_count: int | None) -> Steps[GrepResult]:
         return done(grep_files(self._files().known, Search(place, pattern, glob, max_count)))
+
+    def search_steps(self, place: Place, question: Question) -> Steps[Findable]:
+        return findable_files(self._files().known, place, question)
 
     def load_steps(self, places: Sequence[Place]) -> Steps[list[FileData | Unreadable | None]]:
         files = self._files()

@@ -9,6 +9,7 @@ from typing import Any, cast
 from langgraph.store.base import BaseStore
 
 from memoranda.backends.base import Backend
+from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.misuse import check_function, checked_store
 from memoranda.backends.places import Place, PlacedChange
 from memoranda.backends.plain import PlainFiles
@@ -153,6 +154,9 @@ class StoreBackend(Backend):
 
     def glob_steps(self, place: Place, pattern: str) -> Steps[GlobResult]:
         return self.files().glob_steps(place, pattern)
+
+    def search_steps(self, place: Place, question: Question) -> Steps[Findable]:
+        return self.files().search_steps(place, question)
 
     def download_steps(self, places: Sequence[Place]) -> Steps[list[FileDownloadResponse]]:
         return self.files().download_steps(places)

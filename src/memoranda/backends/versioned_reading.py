@@ -10,6 +10,8 @@ from typing import Any, TypeVar, cast
 from langgraph.store.base import GetOp
 
 from memoranda.backends.base import Backend
+from memoranda.backends.finding.in_store import findable_in_store
+from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.places import Place
 from memoranda.backends.protocol import (
     FILE_NOT_FOUND,
@@ -91,6 +93,14 @@ class VersionedReading(Backend):
         found = yield from ask(self.store.grep, self.namespace, pattern, place.path, glob=glob, limit=max_count)
         matches = [GrepMatch(path=place.show(m.key), line=m.line, text=m.text) for m in found.matches]
         return GrepResult(matches=matches, truncated=found.truncated)
+
+    @told(Findable)
+    def search_steps(self, place: Place, question: Question) -> Steps[Findable]:
+        if not self.store.context.indexing:
+            return (yield from super().search_steps(place, question))
+        if place.path != "/" and not _can_be_kept(place.path):
+            return Findable()
+        return (yield from findable_in_store(self.store, self.namespace, place, question))
 
     @told(ReadResult)
     def read_steps(self, place: Place, offset: int, limit: int) -> Steps[ReadResult]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
+from memoranda.backends.finding.parts import Answered, Findable, Question
 from memoranda.backends.places import Place
-from memoranda.backends.protocol import FileInfo, GlobResult, GrepMatch, GrepResult, LsResult, ReadResult
+from memoranda.backends.protocol import FileInfo, GlobResult, GrepMatch, GrepResult, LsResult, ReadResult, SearchMatch
+from memoranda.backends.routes import tree_path
+from memoranda.backends.steps import Steps
 from memoranda.backends.wording import with_shown_paths
 from memoranda.errors import InvalidPathError, InvalidValueError
 from memoranda.files.format import read_file_data
 from memoranda.files.path import canonical_path, folder_prefix
+
+_MOST_ASKED = 1_000
 
 
 def shown_error(place: Place, text: object) -> str | None:
@@ -74,6 +80,31 @@ def grep_result(place: Place, result: Any, max_count: int | None) -> GrepResult:
         matches, truncated = matches[: max(max_count, 0)], True
     warnings = (*_texts(place, getattr(result, "warnings", ())), *_outside(place, outside))
     return GrepResult(matches=matches, truncated=truncated, warnings=warnings)
+
+
+def findable_answers(ask: Callable[[int], Steps[Any]], place: Place, question: Question) -> Steps[Findable]:
+    """The passages that a backend has ranked by itself, as many as are wanted of those that may be found.
+
+    Args:
+        ask: Searches for at most so many passages.
+        place: The place that is searched.
+        question: What is asked.
+    """
+    k = question.k
+    while True:
+        result = yield from ask(k)
+        if result.error is not None:
+            return Findable(error=shown_error(place, result.error))
+        given = cast("Sequence[SearchMatch]", result.matches or ())
+        known = [(match, shown_path(place, match.path)) for match in given]
+        paths = dict.fromkeys(path for _, path in known if path is not None)
+        files = {path: Place(tree_path(place, path), path) for path in paths}
+        taken = {file.shown for file in (yield from question.taken_steps(list(files.values())))}
+        matches = [replace(match, path=path) for match, path in known if path in taken]
+        if len(matches) >= question.k or len(given) < k or k >= _MOST_ASKED:
+            texts = [_texts(place, getattr(result, name, ())) for name in ("notices", "warnings")]
+            return Findable(answers=[Answered(matches[: question.k])], notices=texts[0], warnings=texts[1])
+        k = min(4 * k, _MOST_ASKED)
 
 
 def read_result(place: Place, result: Any) -> ReadResult:

@@ -15,6 +15,7 @@ _LEANS_ON: Mapping[str, tuple[str, ...]] = {
     "append": ("write", "edit"),
     "upload_files": ("write",),
     "download_files": ("read",),
+    "search": ("ls", "read", "download_files"),
     "restore": ("write",),
     "at": ("read",),
     "move": ("write", "delete", "read"),

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from memoranda.backends.base import Backend
-from memoranda.backends.foreign.answers import glob_result, grep_result, ls_result, read_result, shown_error
+from memoranda.backends.finding.parts import Findable, Question
+from memoranda.backends.foreign.answers import (
+    findable_answers,
+    glob_result,
+    grep_result,
+    ls_result,
+    read_result,
+    shown_error,
+)
 from memoranda.backends.foreign.asking import is_overridden, mode_of, spoken_in_public, takes
 from memoranda.backends.places import Place, PlacedChange
 from memoranda.backends.protocol import (
@@ -121,6 +129,16 @@ class ForeignFiles(Backend):
             return (yield from ours.grep_steps(place, pattern, glob, max_count))
         cap: dict[str, Any] = {"max_count": max_count} if self._takes("grep", "max_count") else {}
         return grep_result(place, (yield from self._call(place, "grep", pattern, place.path, glob, **cap)), max_count)
+
+    def search_steps(self, place: Place, question: Question) -> Steps[Findable]:
+        if (ours := self._direct("search")) is not None:
+            return (yield from ours.search_steps(place, question))
+        if self._ours is None or not is_overridden(self._ours, "search"):
+            return (yield from super().search_steps(place, question))  # a rule in `read` holds for passages too
+        return (yield from findable_answers(lambda k: self._searched(place, question, k), place, question))
+
+    def _searched(self, place: Place, question: Question, k: int) -> Steps[Any]:
+        return self._call(place, "search", question.text, place.path, k=k, since=question.since, until=question.until)
 
     def read_steps(self, place: Place, offset: int, limit: int) -> Steps[ReadResult]:
         if (ours := self._direct("read")) is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.guard.changing import denied
 from memoranda.backends.guard.layers import Layers, place_below
 from memoranda.backends.guard.tracing import note_read
@@ -112,6 +113,28 @@ def _grep(layers: Layers, place: Place, pattern: str, glob: str | None, max_coun
             found.warnings = _nameless(layers, found.warnings)
             return found
         asked *= 4
+
+
+def search(layers: Layers, place: Place, question: Question) -> Steps[Findable]:
+    """Offer what can be found; a file that may not be read is as if it were not there."""
+    error = yield from refusal(layers, place)
+    if error is not None:
+        return Findable(error=error)
+
+    def may_be_read(files: Sequence[Place]) -> Steps[list[bool]]:
+        known = [place_below(place, file.shown) for file in files]
+        modes = iter((yield from layers.modes("read", [one for one in known if one is not None])))
+        return [one is not None and next(modes) != "deny" for one in known]
+
+    def note(shown: Sequence[str]) -> Steps[None]:
+        return note_read(layers, [known for path in shown if (known := place_below(place, path)) is not None])
+
+    found = yield from layers.inner.search_steps(
+        place, question.only(may_be_read) if layers.restrict_reading else question
+    )
+    found.warnings = _nameless(layers, found.warnings)
+    found.tell(note)
+    return found
 
 
 def download(layers: Layers, places: Sequence[Place]) -> Steps[list[FileDownloadResponse]]:
