@@ -1,4 +1,4 @@
-"""The main job on real input: an agent that remembers; files imported, edited from two processes, looked back on.
+"""The main job on real input: an agent that remembers; conversations and files, asked, edited, and looked back on.
 
     python examples/demo.py [FOLDER] [--store URL] [--model PROVIDER:NAME]
 
@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from _recall import ABOUT_DOCUMENTS, ask, recall_conversations
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
@@ -73,8 +74,10 @@ def main() -> int:
     with open_store(url) as store:
         console.print(f"\n[bold]Store[/bold]  {escape(str(store))}")
         remember(store, options.model or chosen_model(os.environ))
+        recall_conversations(store, console)
         import_documents(store, folder)
         show_tree(store)
+        ask(store, NAMESPACE, ABOUT_DOCUMENTS, console)
         edit_from_two_processes(store, url)
         path = busiest(store)
         console.export_text(clear=True)  # the picture begins here

@@ -36,6 +36,16 @@ def test_the_demo_runs(store_url: str, tmp_path: Path) -> None:
     assert '<memory_file path="/memories/preferences.md" revision="1" author="agent:assistant">' in block
     assert "Metric units." in block and "Vegetarian." not in block
     assert "model: scripted" in done.stdout
+    for question, thread, said in (
+        ("settle on for the kitchen", "kitchen-paint-again:1", "Comfort Grey"),
+        ("zero dates cause trouble", "postgres-cutover:1", "the nightly report was empty"),
+        ("妈妈对什么过敏", "妈妈来访:1", "对虾过敏"),
+        ("allergic to nuts", "lisbon:1", "not even traces"),
+        ("How is a mistake documented", ".md:", ""),
+    ):
+        answer = done.stdout.partition(question)[2].partition("\n\n")[0]
+        assert thread in answer and said in answer, question
+    assert "By words alone, 0 passages" in done.stdout
     with open_store(store_url) as store:
         assert text_in(store, ("ann@example.org",), "/preferences.md").endswith("- Metric units.\n- Vegetarian.\n")
         assert made_by(store, ("ann@example.org",), "/preferences.md") == [
@@ -45,6 +55,7 @@ def test_the_demo_runs(store_url: str, tmp_path: Path) -> None:
         imported = {entry.key for entry in store.list_keys(NAMESPACE, recursive=True)}
         pages = {f"/{page.relative_to(ROOT / 'docs')}" for page in (ROOT / "docs").rglob("*.md")}
         assert imported == pages | {"/team/decisions.md"}
+        assert sum(thread.turns for thread in store.threads(("mei@example.org",))) == 41
         decisions = store.history(NAMESPACE, "/team/decisions.md")
         assert len(decisions) == 101
         assert {entry.author.actor for entry in decisions} == {"user:ann", "user:ben"}

@@ -158,7 +158,8 @@ def _show_hit(session: Session, hit: Hit, words: Highlighter, *, with_namespace:
     title: list[Part] = [(printable(place), "dim")]
     if hit.kind == "turn":
         who = ", ".join(part for part in (hit.speaker, hit.role) if part)
-        title += [(printable(hit.thread_id or ""), "magenta"), "  ", (printable(who), "cyan")]
+        lines = f":{hit.first_line}-{hit.last_line}" if hit.last_line > 1 else ""
+        title += [(printable(hit.thread_id or "") + lines, "magenta"), "  ", (printable(who), "cyan")]
     else:
         title += [(printable(hit.place), "magenta")]
     title += ["  ", (human_time(hit.at), "dim")]

@@ -129,6 +129,7 @@ def import_(
     "export",
     "memoranda export backup.mbundle",
     "memoranda export ./out --folder -n acme",
+    "memoranda export ann.mbundle --subject ann",
     panel=WHOLE,
 )
 def export(
@@ -149,25 +150,38 @@ def export(
             "--force", "-f", help="Replace an older bundle, or write into a folder that is not empty, replacing files."
         ),
     ] = False,
+    subject: Annotated[
+        str | None,
+        typer.Option(
+            "--subject",
+            metavar="NAME",
+            help="Only what is about this person: namespaces that have this label, and elsewhere what this user said.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write the store out: as a bundle with all history, or as a folder of files.
 
-    With -n only namespaces that start with those labels. A bundle brought in again has equal `verify` digests. An older
-    bundle is replaced only with --force, or if you say so on a terminal, and not before the new one is complete.
+    With -n only namespaces that start with those labels. With --subject a bundle holds everything that is kept about
+    one person: files and documents with their history, conversations, proposals. A bundle brought in again has equal
+    `verify` digests. An older bundle is replaced only with --force, or if you say so on a terminal, and not before the
+    new one is complete.
     """
     from memoranda.transfer import export_bundle, export_folder
 
-    store, namespace = session.reading(), session.named_namespace or ()
+    # One person is looked for everywhere, whatever namespace the environment names.
+    named = session.named_namespace if subject is None or session.given.namespace is not None else None
+    store, namespace = session.reading(), named or ()
     path = LocalPath(target)
     if as_bundle is None:
         as_bundle = bool(path.suffix) and not path.is_dir() and not target.endswith(("/", "\\"))
     if as_bundle:
         force = force or _may_replace(session, path)
         with session.out.progress("Exporting") as advance:
-            report = export_bundle(store, path, namespace=namespace, progress=advance, overwrite=force)
+            report = export_bundle(store, path, namespace=namespace, subject=subject, progress=advance, overwrite=force)
     else:
         with session.out.progress("Exporting") as advance:
-            report = export_folder(store, path, namespace=namespace, progress=advance, overwrite=force)
+            report = export_folder(store, path, namespace=namespace, subject=subject, progress=advance, overwrite=force)
     _show(session, report, "Exported", extra={"target": target})
 
 
@@ -303,6 +317,8 @@ def _show(
                 "items": report.items,
                 "revisions": report.revisions,
                 "bytes": report.bytes,
+                "turns": report.turns,
+                "proposals": report.proposals,
                 "namespaces": [list(labels) for labels in report.namespaces],
                 "skipped": [{"path": each.path, "reason": each.reason} for each in report.skipped],
                 "prefixed": [
@@ -322,5 +338,10 @@ def _show(
     session.out.line(
         (did, "bold green"),
         f" {counted(report.items, 'item')} with {counted(report.revisions, 'revision')}, {human_size(report.bytes)}",
+        *(
+            f", {counted(count, noun)}"
+            for count, noun in ((report.turns, "turn"), (report.proposals, "proposal"))
+            if count
+        ),
         f" ({names}{more})." if names else ".",
     )
