@@ -28,6 +28,8 @@ def export_folder(
     folder: Path,
     *,
     namespace: Namespace = (),
+    below: bool = True,
+    subject: str | None = None,
     progress: Progress | None = None,
     overwrite: bool = False,
 ) -> TransferReport:
@@ -40,6 +42,8 @@ def export_folder(
         store: The store to read.
         folder: Where to write; made if missing.
         namespace: Only namespaces that start with these labels.
+        below: Whether those that go on behind these labels are meant too.
+        subject: Of those, only the ones that have this label: a person's.
         progress: Called with the items written so far and their total.
         overwrite: Write into a folder that is not empty, replacing files of the same names.
 
@@ -62,9 +66,9 @@ def export_folder(
     """
     folder = Path(folder)
     run, context = store.engine.run, store.context
-    selection = Selection.of(namespace, below=True)
+    selection = Selection.of(namespace, below=below, subject=subject)
     total = run(count(context, selection, deleted=False))
-    require_any(total, namespace)
+    require_any(total, namespace, subject)
     _prepare(folder, overwrite)
     sink = _FolderSink(folder.resolve(), total, progress)
     run(dump(context, selection, sink, history=False))

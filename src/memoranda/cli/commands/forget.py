@@ -69,8 +69,8 @@ def forget(
     First it shows what would go, and asks. Then files and documents with all revisions, recorded conversations,
     proposals, and the words and vectors of the index go, in short transactions, and the database's files are cleaned.
     The namespace (--scope or -n, exactly that one) has to be named on the command line; with --thread or --subject it
-    says where to look. Nothing of anybody else changes. The receipt says what was removed where, and what could not be reached. A call that
-    was stopped is completed by the next.
+    says where to look. Nothing of anybody else changes. The receipt says what was removed where, and what could not be
+    reached. A call that was stopped is completed by the next.
     """
     named = _named(session, below, thread, subject, everything)
     if vacuum_only and (named or not vacuum):

@@ -241,11 +241,10 @@ class _Work:
 
     def namespaces(self) -> Operation[None]:
         """Those that are meant as a whole."""
-        if not self._dry_run:
-            self._note((yield from forget_leftovers()), whole=False)
+        self._note((yield from forget_leftovers(dry_run=self._dry_run)), whole=False)
         for namespace_id, labels in (yield from selected(self._context, self._selection)):
             if self._dry_run:
-                self._note((yield from count_namespace(self._context, namespace_id, labels)))
+                self._note((yield from count_namespace(namespace_id, labels)))
                 continue
             removed = yield from forget_namespace(self._context, labels)
             if removed is not None:
@@ -316,8 +315,8 @@ def _unreached(found: Found, thread: str | None, threads: Sequence[str], shared:
     left: list[str] = []
     if threads:
         left.append(
-            f"Checkpoints of {_listed(threads)}, if a checkpointer keeps any: pass checkpointer=…, or delete these "
-            "threads there."
+            f"Checkpoints of {_listed(threads)}, if a checkpointer keeps any: delete these threads there, as "
+            "`store.forget(…, checkpointer=…)` does."
         )
     if shared:
         left.append(f"Checkpoints of {_listed(shared)}, if a checkpointer keeps any: others talked there too.")

@@ -41,13 +41,13 @@ def selected(context: Context, selection: Selection) -> Operation[list[tuple[int
         after = rows[-1][1]
 
 
-def count_namespace(context: Context, namespace_id: int, labels: str) -> Operation[Removed]:
+def count_namespace(namespace_id: int, labels: str | None = None) -> Operation[Removed]:
     """What forgetting a namespace would remove."""
     params = {"id": namespace_id, **_rows_of(namespace_id)}
     ((items, revisions, turns, threads, blocks),) = yield from transact(
         "read", partial(query, "count_namespace", **params)
     )
-    return Removed(decode_namespace(labels), True, items, revisions, turns, threads, blocks)
+    return Removed(None if labels is None else decode_namespace(labels), True, items, revisions, turns, threads, blocks)
 
 
 def forget_namespace(context: Context, labels: str) -> Operation[Removed | None]:
@@ -62,9 +62,14 @@ def forget_namespace(context: Context, labels: str) -> Operation[Removed | None]
     return Removed(decode_namespace(labels)) + removed
 
 
-def forget_leftovers() -> Operation[Removed]:
+def forget_leftovers(*, dry_run: bool = False) -> Operation[Removed]:
     """Remove the rest of what an earlier call had begun to remove."""
     removed = Removed(None)
+    if dry_run:
+        rows = yield from transact("read", partial(query, "disowned_namespaces", nobody=NOBODY, limit=PAGE))
+        for (namespace_id,) in rows:
+            removed += yield from count_namespace(namespace_id)
+        return removed
     while rows := (yield from transact("read", partial(query, "disowned_namespaces", nobody=NOBODY, limit=PAGE))):
         for (namespace_id,) in rows:
             more = True

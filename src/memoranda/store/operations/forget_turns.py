@@ -7,6 +7,7 @@ was said stays behind.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
@@ -83,8 +84,11 @@ def _count(context: Context, labels: str, named: Named, name: str) -> Body[Remov
         if heads
         else _none()
     )
-    threads = 1 if rows and named == "thread" else 0
-    return Removed(None, False, turns=len(rows), threads=threads)
+    counts = Counter(row[1] for row in rows)
+    threads = [{"namespace_id": heads[0][0], "thread_id": thread} for thread in counts]
+    found = (yield Batch([Sql("thread_to_extend", place) for place in threads])) if threads else []
+    gone = sum(bool(one) and one[0][0] == counts[at["thread_id"]] for at, one in zip(threads, found, strict=True))
+    return Removed(None, False, turns=len(rows), threads=gone)
 
 
 def _look(context: Context, labels: str, named: Named, name: str) -> Body[_Seen]:
