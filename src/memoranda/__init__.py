@@ -40,10 +40,17 @@ if TYPE_CHECKING:
     from memoranda.store.changes import Restore as Restore
     from memoranda.store.changes import Write as Write
     from memoranda.store.changes import acting_as as acting_as
+    from memoranda.store.forgetting import Receipt as Receipt
+    from memoranda.store.index_status import EmbedderIndex as EmbedderIndex
+    from memoranda.store.index_status import IndexStatus as IndexStatus
     from memoranda.store.namespaces import InvalidNamespaceError as InvalidNamespaceError
     from memoranda.store.opening import aopen_store as aopen_store
     from memoranda.store.opening import open_store as open_store
+    from memoranda.store.recalled import Hit as Hit
+    from memoranda.store.recalled import Recall as Recall
+    from memoranda.store.recalled import ScoreParts as ScoreParts
     from memoranda.store.store import MemoryStore as MemoryStore
+    from memoranda.store.turns import Turn as Turn
     from memoranda.store.types import BlameLine as BlameLine
     from memoranda.store.types import FeedChange as FeedChange
     from memoranda.store.types import GrepMatch as GrepMatch
@@ -92,6 +99,10 @@ _EXPORTS = {
         "StoredSearchItem",
         "Verification",
     ],
+    "memoranda.store.forgetting": ["Receipt"],
+    "memoranda.store.index_status": ["EmbedderIndex", "IndexStatus"],
+    "memoranda.store.recalled": ["Hit", "Recall", "ScoreParts"],
+    "memoranda.store.turns": ["Turn"],
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 
