@@ -95,6 +95,7 @@ def test_backfill_at_every_step_of_a_live_conversation(store: MemoryStore) -> No
     assert len({turn.position for turn in store.turns(ANNS)}) == 6
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # it is the checkpointers that differ here
 def test_live_recording_after_a_backfill(store: MemoryStore, checkpointer: Any) -> None:
     unrecorded = EpisodeRecorder(("elsewhere",))
     events(eventful(store, checkpointer, recorder=unrecorded))
@@ -104,6 +105,7 @@ def test_live_recording_after_a_backfill(store: MemoryStore, checkpointer: Any) 
     assert told(store) == [*WHOLE, ("user", "See you."), ("assistant", "Bye.")]
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # it is the checkpointers that differ here
 def test_times_come_from_the_checkpoints(store: MemoryStore, checkpointer: Any) -> None:
     events(eventful(None, checkpointer))
     backfill(checkpointer, store, scope=owner)
@@ -153,6 +155,7 @@ SHORT_TERM: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # it is the checkpointers that differ here
 @pytest.mark.parametrize("short_term", SHORT_TERM)
 def test_what_left_the_state_is_taken_from_older_checkpoints(
     store: MemoryStore, checkpointer: Any, short_term: str
@@ -177,26 +180,28 @@ def test_what_left_the_state_is_taken_from_older_checkpoints(
     assert ids(store) == live
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # it is the checkpointers that differ here
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_deep_agents_own_agent_keeps_changes_instead_of_states(store: MemoryStore, tmp_path: Path, kind: str) -> None:
     with saver(kind, tmp_path) as checkpointer:
-        script = [line for number in range(30) for line in (call("weather", city=f"city {number}"), f"answer {number}")]
+        script = [line for number in range(16) for line in (call("weather", city=f"city {number}"), f"answer {number}")]
         agent: Any = deepagents.create_deep_agent(
             ScriptedChatModel(script=script), tools=[weather], checkpointer=checkpointer, middleware=[]
         )
-        for number in range(30):
+        for number in range(16):
             agent.invoke({"messages": f"question {number}"}, config())
         assert "messages" not in next(checkpointer.list(config())).checkpoint["channel_values"]
-        assert backfill(checkpointer, store, scope=owner).new == 120
+        assert backfill(checkpointer, store, scope=owner).new == 64
     state = [text for _, text in told(store)]
-    assert state[:4] == ["question 0", "", "It rains in city 0.", "answer 0"] and state[-1] == "answer 29"
+    assert state[:4] == ["question 0", "", "It rains in city 0.", "answer 0"] and state[-1] == "answer 15"
     assert state == [
         message
-        for number in range(30)
+        for number in range(16)
         for message in (f"question {number}", "", f"It rains in city {number}.", f"answer {number}")
     ]
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # it is the checkpointers that differ here
 def test_subagents_checkpoints_are_left_out(store: MemoryStore, checkpointer: Any) -> None:
     def reply(messages: list[Any]) -> Any:
         if messages[-1].type == "human" and "inner" in messages[-1].text:
@@ -241,6 +246,7 @@ def many(checkpointer: Any, count: int) -> None:
         talk(agent, f"I am number {number}.", f"thread {number}")
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # it is the checkpointers that differ here
 def test_it_goes_on_where_it_was_broken_off(store: MemoryStore, checkpointer: Any) -> None:
     many(checkpointer, 5)
 
