@@ -425,7 +425,7 @@ def _append(root: str, writer: int, count: int) -> None:
 def test_processes_lose_no_edit_and_readers_see_no_torn_file(files: FilesystemBackend, root: Path) -> None:
     files.upload_files([("/log.md", b"start"), ("/counter.md", b"start\nend")])
     spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=_append, args=(str(root), writer, 40)) for writer in range(3)]
+    writers = [spawn.Process(target=_append, args=(str(root), writer, 40), daemon=True) for writer in range(3)]
     for writer in writers:
         writer.start()
     torn = 0
@@ -445,7 +445,8 @@ def test_processes_lose_no_edit_and_readers_see_no_torn_file(files: FilesystemBa
 def test_threads_lose_no_edit(files: FilesystemBackend) -> None:
     files.write("/log.md", "start")
     threads = [
-        threading.Thread(target=lambda n=n: [files.append("/log.md", f"{n}:{m}") for m in range(10)]) for n in range(8)
+        threading.Thread(target=lambda n=n: [files.append("/log.md", f"{n}:{m}") for m in range(10)], daemon=True)
+        for n in range(8)
     ]
     for thread in threads:
         thread.start()

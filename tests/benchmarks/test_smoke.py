@@ -29,7 +29,7 @@ def run(name: str, tmp_path: Path, *options: str) -> dict[str, Any]:
     """Run a benchmark in its own process and read its JSON."""
     figures, folder = tmp_path / "figures.json", tmp_path / "work"
     command = [sys.executable, "-m", name, "--quick", "--json", str(figures), "--folder", str(folder), *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=180)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110)
     assert done.returncode == 0, done.stderr
     assert "Targets" in done.stdout
     assert list(folder.iterdir()) == []
@@ -99,7 +99,8 @@ def test_interrupting_leaves_nothing_behind(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=30)
     finally:
         if process.poll() is None:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(10)
     assert process.returncode == 130
     assert "interrupted" in errors
     assert list(folder.iterdir()) == []
@@ -112,7 +113,7 @@ def test_interrupting_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_unknown_choices_are_refused() -> None:
     command = [sys.executable, "-m", "benchmarks.store", "--engines", "oracle"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "'oracle' is no list of sqlite, postgres" in done.stderr
 

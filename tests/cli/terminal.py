@@ -43,7 +43,18 @@ def on_terminal(
         start_new_session=True,
     )
     os.close(side)
-    waiting, seen, deadline = list(keys), b"", time.monotonic() + 60
+    try:
+        seen = _watch(process, main, list(keys))
+        code = process.wait(timeout=10)
+    finally:
+        process.kill()
+        os.close(main)
+    return Shown(seen.decode(errors="replace").replace("\r\n", "\n"), code)
+
+
+def _watch(process: subprocess.Popen[bytes], main: int, waiting: list[tuple[str, str]]) -> bytes:
+    """Read the screen until the program lets go of it, typing what is to be typed."""
+    seen, deadline = b"", time.monotonic() + 60
     while time.monotonic() < deadline:
         ready, _, _ = select.select([main], [], [], 0.05)
         if ready:
@@ -60,6 +71,4 @@ def on_terminal(
                 process.send_signal(signal.SIGINT)
             else:
                 os.write(main, typed.encode())
-    code = process.wait(timeout=10)
-    os.close(main)
-    return Shown(seen.decode(errors="replace").replace("\r\n", "\n"), code)
+    return seen

@@ -94,7 +94,9 @@ def kill_writer(
         sabotage: Called in the writer with its store, before the first change.
     """
     reading, writing = fresh.Pipe(duplex=False)
-    process: ForkServerProcess = fresh.Process(target=write_forever, args=(url, seed, scope, writing, sabotage))
+    process: ForkServerProcess = fresh.Process(
+        target=write_forever, args=(url, seed, scope, writing, sabotage), daemon=True
+    )
     process.start()
     writing.close()
     said = b""

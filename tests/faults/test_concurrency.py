@@ -38,7 +38,7 @@ def work(url: str, process: int, results: Connection) -> None:
                     conflicts[0] += 1
 
         store_counts: list[int] = []
-        threads = [threading.Thread(target=run, args=(thread,)) for thread in range(THREADS)]
+        threads = [threading.Thread(target=run, args=(thread,), daemon=True) for thread in range(THREADS)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -52,7 +52,7 @@ def test_nothing_reported_is_lost(store_url: str, open_here: Opening) -> None:
     lines = "\n".join(f"{name}: 0." for name in names)
     store.commit(ChangeSet([Write(SPACE, "/lines.md", lines), Write(SPACE, "/counter.md", "0")]))
     pipes = [fresh.Pipe(duplex=False) for _ in range(PROCESSES)]
-    processes = [fresh.Process(target=work, args=(store_url, n, pipes[n][1])) for n in range(PROCESSES)]
+    processes = [fresh.Process(target=work, args=(store_url, n, pipes[n][1]), daemon=True) for n in range(PROCESSES)]
     for process in processes:
         process.start()
     assert all(reading.poll(60) for reading, _ in pipes)
@@ -88,7 +88,7 @@ def test_edits_of_one_line(store_url: str, open_here: Opening) -> None:
         result = store.commit(ChangeSet([Edit(SPACE, "/one.md", "start", f"won {number}")]), on_conflict="return")
         outcomes.append(result.conflicts[0].reason if result.conflicts else f"won {number}")
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(12)]
+    threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -120,7 +120,7 @@ def test_ctrl_c_while_queueing_for_the_lock() -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    holder = threading.Thread(target=hold)
+    holder = threading.Thread(target=hold, daemon=True)
     holder.start()
     holding.wait(5)
     before = signal.signal(signal.SIGALRM, interrupt)
@@ -143,7 +143,7 @@ def test_the_queue_is_fair_and_has_a_deadline() -> None:
     with lock.turn(1):
         with pytest.raises(StoreBusyError), lock.turn(0.01):
             pass
-        threads = [threading.Thread(target=_note, args=(lock, number, order)) for number in range(5)]
+        threads = [threading.Thread(target=_note, args=(lock, number, order), daemon=True) for number in range(5)]
         for thread in threads:
             thread.start()
             time.sleep(0.02)
@@ -177,7 +177,7 @@ def test_closed_in_the_middle(store_url: str, open_here: Opening) -> None:
                 return
             written.append(f"/{name}-{number}.md")
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in range(8)]
+    threads = [threading.Thread(target=work, args=(name,), daemon=True) for name in range(8)]
     for thread in threads:
         thread.start()
     started.wait()

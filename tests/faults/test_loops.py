@@ -75,7 +75,7 @@ def test_loops_in_threads(store_url: str, open_here: Opening) -> None:
         except BaseException as error:  # noqa: BLE001
             wrong.append(error)
 
-    threads = [threading.Thread(target=run, args=(thread,)) for thread in range(6)]
+    threads = [threading.Thread(target=run, args=(thread,), daemon=True) for thread in range(6)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for thread in threads:

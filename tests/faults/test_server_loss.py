@@ -32,7 +32,7 @@ class Load:
         self.unsure: list[tuple[str, str]] = []
         self.wrong: list[BaseException] = []
         self.stop = threading.Event()
-        self.threads = [threading.Thread(target=self._run, args=(n,)) for n in range(THREADS)]
+        self.threads = [threading.Thread(target=self._run, args=(n,), daemon=True) for n in range(THREADS)]
         for thread in self.threads:
             thread.start()
 

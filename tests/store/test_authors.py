@@ -70,7 +70,7 @@ def test_threads_do_not_sign_for_each_other(shared: MemoryStore, ns: Namespace) 
             for number in range(5):
                 shared.put((*ns, name), f"key-{number}", {"n": 1})
 
-    threads = [threading.Thread(target=act, args=(name,)) for name in ("x", "y", "z")]
+    threads = [threading.Thread(target=act, args=(name,), daemon=True) for name in ("x", "y", "z")]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -176,7 +176,7 @@ def test_a_commit_of_ours_that_waits_is_never_skipped(postgres: MemoryStore, pos
     with psycopg.connect(postgres_url) as blocker:
         blocker.execute("SELECT 1 FROM memoranda.namespaces WHERE labels = %s FOR UPDATE", ("b\x01",))
         late = ChangeSet([Write(("a",), "/late.md", "x"), Write(("b",), "/late.md", "x")])
-        writer = threading.Thread(target=postgres.commit, args=(late,))
+        writer = threading.Thread(target=postgres.commit, args=(late,), daemon=True)
         writer.start()
         wait_for_a_lock(postgres_url)
         for number in range(20):
@@ -231,9 +231,9 @@ def test_a_reader_beside_many_writers_misses_nothing(store_url: str) -> None:
                 changes = [Write((f"ns-{(number + part) % 3}",), f"/{number}-{step}.md", "x") for part in range(2)]
                 store.commit(ChangeSet(changes))
 
-        reader = threading.Thread(target=read)
+        reader = threading.Thread(target=read, daemon=True)
         reader.start()
-        writers = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+        writers = [threading.Thread(target=write, args=(number,), daemon=True) for number in range(8)]
         for writer in writers:
             writer.start()
         for writer in writers:

@@ -23,7 +23,7 @@ def run_all(*calls: Callable[[], object]) -> None:
         except BaseException as error:  # noqa: BLE001 - raised below
             errors.append(error)
 
-    threads = [threading.Thread(target=guarded, args=(call,)) for call in calls]
+    threads = [threading.Thread(target=guarded, args=(call,), daemon=True) for call in calls]
     for thread in threads:
         thread.start()
     for thread in threads:

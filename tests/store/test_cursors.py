@@ -83,7 +83,7 @@ def test_of_many_racers_one_wins_each_step(shared: MemoryStore, ns: Namespace) -
             except ConflictError:
                 pass
 
-    threads = [threading.Thread(target=race, args=(number,)) for number in range(6)]
+    threads = [threading.Thread(target=race, args=(number,), daemon=True) for number in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -48,7 +48,8 @@ def test_of_many_threads_one_decides(durable: MemoryStore, ns: Namespace) -> Non
             winners.append(decide(durable, id, name))
 
         threads = [
-            threading.Thread(target=review, args=(number, proposal.id, barrier, winners)) for number in range(REVIEWERS)
+            threading.Thread(target=review, args=(number, proposal.id, barrier, winners), daemon=True)
+            for number in range(REVIEWERS)
         ]
         for thread in threads:
             thread.start()
@@ -68,7 +69,7 @@ def test_of_two_processes_one_decides(durable: MemoryStore, durable_url: str, ns
     pipes = [processes.Pipe() for _ in range(2)]
     names = ("user:one accepts", "user:two accepts")
     workers = [
-        processes.Process(target=decide_elsewhere, args=(durable_url, ids, name, there))
+        processes.Process(target=decide_elsewhere, args=(durable_url, ids, name, there), daemon=True)
         for name, (_, there) in zip(names, pipes, strict=True)
     ]
     for worker in workers:
@@ -95,7 +96,7 @@ def test_accepting_beside_writers_loses_nothing(durable: MemoryStore, ns: Namesp
         for number in range(20):
             durable.append(ns, "/log.md", f"written {number}")
 
-    writers = [threading.Thread(target=write) for _ in range(3)]
+    writers = [threading.Thread(target=write, daemon=True) for _ in range(3)]
     for writer in writers:
         writer.start()
     for id in ids:
@@ -132,7 +133,7 @@ def test_killed_at_every_statement_it_is_pending_or_landed(
         number += 1
         changes = [Write(ns, f"/{number}.md", "x"), Append(ns, "/log.md", f"{number}")]
         proposal = durable.propose(ChangeSet(changes, Author("agent")))
-        process = processes.Process(target=accept_and_die, args=(durable_url, proposal.id, number))
+        process = processes.Process(target=accept_and_die, args=(durable_url, proposal.id, number), daemon=True)
         process.start()
         process.join(20)
         survived = process.exitcode == 0

@@ -104,7 +104,7 @@ def test_items_read_together_are_of_one_moment(store: MemoryStore, ns: Namespace
             number += 1
             write(number)
 
-    writer = threading.Thread(target=writing)
+    writer = threading.Thread(target=writing, daemon=True)
     writer.start()
     torn: list[set[str]] = []
     try:
