@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+import faulthandler
+import gc
 import os
+import signal
+import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 
 from memoranda import MemoryStore, open_store
-from tests.support.postgres import create_database, drop_database, running_server
+from tests.support.postgres import Reused, create_database, drop_database, running_server
 
 ENGINES = ("sqlite", "postgres")
+
+# What is started in the background by a shell ignores Ctrl-C, and so would every process that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes says more about the machine than about the code; what hangs is ended by pytest-timeout.
+settings.register_profile("memoranda", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("memoranda")
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector what stays until the end: the modules and the tests are most of all there is."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """End a run that has nothing left to do but does not end, and tell where it stands."""
+    faulthandler.dump_traceback_later(60, exit=True, file=sys.__stderr__)
 
 
 @pytest.fixture(scope="session")
@@ -26,21 +49,19 @@ def postgres_server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def postgres_database(postgres_server: str) -> Iterator[str]:
-    """The URL of this worker's own database."""
+def postgres_database(postgres_server: str) -> Iterator[Reused]:
+    """This worker's own database."""
     name = f"memoranda_{uuid.uuid4().hex[:12]}"
-    yield create_database(postgres_server, name)
+    yield Reused(create_database(postgres_server, name))
     drop_database(postgres_server, name)
 
 
 @pytest.fixture
-def postgres_url(postgres_database: str) -> str:
-    """The URL of an empty database; what earlier tests left, LangGraph's tables too, is gone."""
-    with psycopg.connect(postgres_database, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA IF EXISTS memoranda CASCADE")
-        connection.execute("DROP SCHEMA IF EXISTS public CASCADE")
-        connection.execute("CREATE SCHEMA public")
-    return postgres_database
+def postgres_url(postgres_database: Reused, request: pytest.FixtureRequest) -> str:
+    """The URL of an empty store, or with the mark `blank` of a database without one; earlier tests left nothing."""
+    if request.node.get_closest_marker("blank"):
+        return postgres_database.blank()
+    return postgres_database.with_empty_store()
 
 
 @pytest.fixture

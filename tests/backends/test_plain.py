@@ -23,6 +23,7 @@ from memoranda.backends.plain import PlainFiles, decode_label, encode_label, enc
 from memoranda.backends.protocol import AppendFile, DeleteFile, EditFile, MoveFile, WriteFile
 
 ANN = ("ann@example.com",)
+pytestmark = pytest.mark.blank  # all tables here are LangGraph's
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
@@ -66,12 +67,7 @@ async def aforeign(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
 
 
 def _fresh(request: pytest.FixtureRequest) -> str:
-    import psycopg
-
-    url = request.getfixturevalue("postgres_url")
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS store, store_migrations, store_vectors, vector_migrations CASCADE")
-    return url
+    return request.getfixturevalue("postgres_url")
 
 
 def paths(entries: Any) -> list[str]:

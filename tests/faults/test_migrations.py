@@ -18,6 +18,7 @@ from tests.faults.killing import fresh
 from tests.faults.sabotage import AtStatement, trace_new_connections
 
 Opening = Callable[..., MemoryStore]
+pytestmark = pytest.mark.blank
 
 
 def open_and_die(url: str, number: int) -> None:
@@ -66,7 +67,7 @@ def test_killed_at_every_statement(store_url: str) -> None:
     while not survived:
         number += 1
         wipe(store_url)
-        process = fresh.Process(target=open_and_die, args=(store_url, number))
+        process = fresh.Process(target=open_and_die, args=(store_url, number), daemon=True)
         process.start()
         process.join(20)
         survived = process.exitcode == 0
@@ -84,7 +85,9 @@ def test_many_start_on_an_empty_database(store_url: str) -> None:
     for _ in range(4):
         wipe(store_url)
         pipes = [fresh.Pipe(duplex=False) for _ in range(4)]
-        processes = [fresh.Process(target=open_and_write, args=(store_url, str(n), pipes[n][1])) for n in range(4)]
+        processes = [
+            fresh.Process(target=open_and_write, args=(store_url, str(n), pipes[n][1]), daemon=True) for n in range(4)
+        ]
         for process in processes:
             process.start()
         assert [reading.recv() if reading.poll(30) else "late" for reading, _ in pipes] == [""] * 4

@@ -99,6 +99,7 @@ def test_the_longest_names_fit_together(store_url: str, open_here: Callable[...,
     assert store.list_namespaces() == [labels]
 
 
+@pytest.mark.blank
 def test_every_migration_is_announced(store_url: str) -> None:
     told: list[SchemaState] = []
     engine = open_engine(store_url)

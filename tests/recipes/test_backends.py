@@ -207,6 +207,7 @@ def test_another_store(store: MemoryStore) -> None:
     assert tree(store) == {}
 
 
+@pytest.mark.blank
 def test_opened_as_langgraphs_stores_are(store_url: str) -> None:
     """`PostgresStore.from_conn_string(…)` and `setup()` of the guides; here one call serves both engines."""
     with MemoryStore.from_conn_string(store_url) as store:
@@ -217,6 +218,7 @@ def test_opened_as_langgraphs_stores_are(store_url: str) -> None:
         assert tree(store) == {("ann",): {"/memories/tea.md": "green"}}
 
 
+@pytest.mark.blank
 async def test_opened_in_an_event_loop(store_url: str) -> None:
     """The guides switch to `AsyncPostgresStore` there; here it is the same store."""
     async with MemoryStore.from_conn_string(store_url) as store:

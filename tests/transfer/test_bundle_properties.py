@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from memoranda import Append, Author, ChangeSet, Delete, Edit, MemoryStore, Move, Restore, Write, open_store
 from memoranda.errors import MemorandaError
 from memoranda.transfer import export_bundle, import_bundle
+from tests.support.postgres import Reused
 from tests.transfer.support import HARD_LABELS, digests, feed, values
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=30)
@@ -57,12 +58,9 @@ def test_a_round_trip_in_memory(history: list[tuple[list[Any], Author]]) -> None
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(HISTORY)
-def test_a_round_trip_through_postgresql(postgres_database: str, history: list[tuple[list[Any], Author]]) -> None:
-    import psycopg
-
-    with psycopg.connect(postgres_database, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA IF EXISTS memoranda CASCADE")
-    with open_store("memory://") as store, open_store(postgres_database) as middle, open_store("memory://") as other:
+def test_a_round_trip_through_postgresql(postgres_database: Reused, history: list[tuple[list[Any], Author]]) -> None:
+    url = postgres_database.with_empty_store()
+    with open_store("memory://") as store, open_store(url) as middle, open_store("memory://") as other:
         play(store, history)
         round_trip(store, middle)
         round_trip(middle, other)

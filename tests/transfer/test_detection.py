@@ -27,6 +27,7 @@ def test_stores(store_url: str, store: MemoryStore, engine: str) -> None:
         assert detect(store_url.removeprefix("sqlite:///")) == "memoranda"
 
 
+@pytest.mark.blank
 def test_stores_of_langgraph(tmp_path: Path, postgres_url: str, open_here: Callable[..., MemoryStore]) -> None:
     from langgraph.store.postgres import PostgresStore
     from langgraph.store.sqlite import SqliteStore
