@@ -1,7 +1,8 @@
-# make demo   the main job, on a fresh machine too
-# make test   every test; a real PostgreSQL is started by the tests themselves
-# make check  lint and types
-# make bench  the short form of every benchmark
+# make demo       the main job, on a fresh machine too
+# make test       every test; a real PostgreSQL is started by the tests themselves
+# make test-full  the same with every crossing of parameters, and the costly tests at full size
+# make check      lint and types
+# make bench      the short form of every benchmark
 
 PYTHON ?= python3
 VENV   := .venv
@@ -9,10 +10,10 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 CORPUS := .demo/corpus
 
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test test-full check format bench clean
 
 help:
-	@sed -n 's/^# //p' Makefile
+	@sed -n 's/^# make/make/p' Makefile
 
 # The environment is made once and made again when what it depends on changes.
 $(READY): pyproject.toml
@@ -29,8 +30,12 @@ $(CORPUS): $(READY)
 demo: $(CORPUS)
 	@$(BIN)/python examples/demo.py
 
+# Tests are not bound to files: whoever has nothing left takes over from the other, so both end at the same time.
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
+
+test-full: $(READY)
+	MEMORANDA_TESTS=full $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
 check: $(READY)
 	$(BIN)/ruff check

@@ -17,9 +17,10 @@ APPROVE = {"type": "approve"}
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def threads(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
+@pytest.fixture
+def threads(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the checkpoints are: never in the database of the store, and on its engine, which says nothing of them."""
+    if engine == "postgres":
         return request.getfixturevalue("other_postgres_url")
     return str(tmp_path / "threads.db")
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from memoranda.backends.route_patterns import patterns_below
 from memoranda.errors import InvalidGlobError
 from memoranda.files.globbing import compile_glob
+from tests.support.scale import sized
 
 NAMES = ["a", "b", "ab", ".a", "x.md", "{a", "a,b", "[a", "é", "a}"]
 PIECES = [
@@ -51,7 +52,7 @@ patterns = st.builds(
 paths = st.lists(st.sampled_from(NAMES), min_size=2, max_size=5)
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=sized(3000, quick=800), deadline=None)
 @given(patterns, paths, st.integers(1, 3))
 @example("{**/b,a/**/b,x/{a,b}/b}", ["a", "b", "b"], 1)
 @example("**/a/**/b", ["a", "a", "b"], 1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from itertools import permutations
 
 import pytest
@@ -59,13 +61,50 @@ LOADED = [
 ]
 
 
-def run(code: str) -> None:
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+FORKING = """
+import json, os, sys, tempfile, traceback
+import langchain.agents, langgraph.store.memory  # what takes longest to load, whoever loads it
+assert not {"deepagents", "memoranda"} & {*sys.modules}
+for line in sys.stdin:
+    with tempfile.TemporaryFile("w+") as said:
+        child = os.fork()
+        if not child:
+            try:
+                exec(json.loads(line), {"__name__": "__main__"})
+            except BaseException:
+                traceback.print_exc(file=said)
+                said.flush()
+                os._exit(1)
+            os._exit(0)
+        ended = os.waitpid(child, 0)[1]
+        said.seek(0)
+        print(json.dumps([ended, said.read()]), flush=True)
+"""
+
+Run = Callable[[str], None]
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    """Run code in a new process that has loaded neither Deep Agents nor Memoranda."""
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", FORKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+
+        def running(code: str) -> None:
+            print(json.dumps(code), file=process.stdin, flush=True)
+            ended, said = json.loads(process.stdout.readline())
+            assert ended == 0, said
+
+        try:
+            yield running
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
-def test_in_every_order(order: tuple[int, ...]) -> None:
+def test_in_every_order(run: Run, order: tuple[int, ...]) -> None:
     run("\n".join([*(LOADED[at] for at in order), RESULTS, CHECK, "assert isinstance(early, theirs.ReadResult)"]))
 
 
@@ -82,11 +121,11 @@ def test_in_every_order(order: tuple[int, ...]) -> None:
         LOADED[3] + "; import deepagents; assert isinstance(old, deepagents.backends.CompositeBackend)",
     ],
 )
-def test_from_every_door(first: str) -> None:
+def test_from_every_door(run: Run, first: str) -> None:
     run("\n".join([first, RESULTS, CHECK]))
 
 
-def test_without_deep_agents() -> None:
+def test_without_deep_agents(run: Run) -> None:
     run(
         "import sys; sys.modules['deepagents'] = None\n"
         "from memoranda.backends import CompositeBackend, GuardedBackend, StagedBackend, StateBackend, protocol\n"
@@ -96,7 +135,7 @@ def test_without_deep_agents() -> None:
     )
 
 
-def test_loading_backends_does_not_load_deep_agents() -> None:
+def test_loading_backends_does_not_load_deep_agents(run: Run) -> None:
     run(
         "import sys, memoranda.backends\n"
         "from memoranda.backends import CompositeBackend, StateBackend, StoreBackend\n"
@@ -105,7 +144,7 @@ def test_loading_backends_does_not_load_deep_agents() -> None:
     )
 
 
-def test_a_release_that_changed_can_still_be_imported() -> None:
+def test_a_release_that_changed_can_still_be_imported(run: Run) -> None:
     run(
         "import sys, types, logging, memoranda.backends\n"
         "records = []\n"
@@ -117,7 +156,7 @@ def test_a_release_that_changed_can_still_be_imported() -> None:
     )
 
 
-def test_a_guard_hands_out_no_route_around_it() -> None:
+def test_a_guard_hands_out_no_route_around_it(run: Run) -> None:
     run(
         "import deepagents\n"
         "from memoranda.backends import CompositeBackend, GuardedBackend, StagedBackend, StateBackend, StoreBackend\n"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Protocol
 
 import pytest
+import typer.testing
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from memoranda.cli.app import program
@@ -30,6 +33,14 @@ class RunJson(Protocol):
     def __call__(
         self, *arguments: object, code: int | None = 0, input: str | bytes | None = None, **environment: str
     ) -> Any: ...
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_are_made_once() -> Iterator[None]:
+    """Typer's runner makes every command of the program anew for each call, which takes longer than most calls."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(get_command), raising=False)
+        yield
 
 
 @pytest.fixture
@@ -73,11 +84,11 @@ def run_json(run: Run) -> RunJson:
 
 
 @pytest.fixture
-def notes(run: Run) -> Iterator[Run]:
+def notes(run: Run) -> Run:
     """The command line on a store with a few things in it."""
     run("write", "/notes/tea.md", "green\nblack\nwhite\n", "--reason", "asked", "--actor", "user:ann")
     run("edit", "/notes/tea.md", "black", "BLACK")
     run("write", "/notes/deep/er.md", "tea time")
     run("write", "/logo.png", input=b"\x89PNG\xff\x00")
     run("write", "profile", "--document", '{"name": "Ann"}')
-    yield run
+    return run

@@ -16,7 +16,7 @@ import apsw
 import psycopg
 import pytest
 
-from memoranda import errors
+from memoranda import errors, open_store
 from memoranda.cli.failures import described, exit_code
 from tests.cli.conftest import Run, RunJson
 from tests.cli.support import PROGRAM, environment, memoranda
@@ -95,8 +95,9 @@ def test_a_file_that_is_no_database(run_json: RunJson, tmp_path: Path, command: 
 def test_a_store_with_a_hole(tmp_path: Path) -> None:
     file = tmp_path / "memory.db"
     settings = {"MEMORANDA_STORE": f"sqlite:///{file}", "MEMORANDA_NAMESPACE": "ann"}
-    for number in range(30):
-        memoranda("write", f"/{number}.md", os.urandom(3000).hex(), settings=settings)
+    with open_store(settings["MEMORANDA_STORE"]) as store:
+        for number in range(30):
+            store.write(("ann",), f"/{number}.md", os.urandom(3000).hex())
     whole = bytearray(file.read_bytes())
     whole[8192:-4096] = b"\xa5" * (len(whole) - 8192 - 4096)
     file.write_bytes(whole)

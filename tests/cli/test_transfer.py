@@ -215,7 +215,7 @@ def test_sources_that_cannot_be(notes: Run, run_json: RunJson, tmp_path: Path) -
 
 
 def test_ctrl_c_leaves_whole_files_and_a_second_run_completes(store_url: str, tmp_path: Path) -> None:
-    source, count = tmp_path / "many", 3_000
+    source, count = tmp_path / "many", 2_000
     source.mkdir()
     for number in range(count):
         (source / f"{number:05}.md").write_text(f"{number}\n" * 50)

@@ -14,8 +14,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "backend-conformance.m
 START = "<!-- results: written by `python -m tests.conformance.backends_page` -->\n"
 END = "<!-- end of results -->\n"
 
-UNSTEADY = frozenset(["test_edits_at_once_lose_nothing", "test_edits_in_threads_lose_nothing"])
-"""Checks whose failures are a matter of luck: where nothing guards against it, edits are lost on most runs."""
+UNSTEADY = frozenset(
+    ["test_edits_at_once_lose_nothing", "test_edits_in_threads_lose_nothing", "test_many_writes_at_once"]
+)
+"""Checks whose failures are a matter of luck: where nothing guards against it, edits are lost on most runs, and on a
+busy machine new files too."""
 
 REASONS = {
     "test_blank_files": "Their `FilesystemBackend` answers a read of an empty file with the reminder that the tool "

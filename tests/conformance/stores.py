@@ -42,7 +42,7 @@ def _same(opening: Callable[[TTLConfig | None], BaseStore]) -> StoreFactory:
 
 
 @contextmanager
-def _ours(url: str) -> Iterator[Opened]:
+def ours(url: str) -> Iterator[Opened]:
     with ExitStack() as stack:
         yield Opened(_same(lambda ttl: stack.enter_context(open_store(url, ttl=ttl))), OURS)
 
@@ -97,9 +97,9 @@ def run_all(server: str, folder: Path, names: tuple[str, ...] = ALL) -> dict[str
         names: The stores wanted.
     """
     opening = {
-        "Memoranda on SQLite": lambda: _ours(f"sqlite:///{folder / 'ours.db'}"),
-        "Memoranda on PostgreSQL": lambda: _ours(create_database(server, f"ours_{uuid4().hex[:12]}")),
-        "Memoranda in memory": lambda: _ours("memory://"),
+        "Memoranda on SQLite": lambda: ours(f"sqlite:///{folder / 'ours.db'}"),
+        "Memoranda on PostgreSQL": lambda: ours(create_database(server, f"ours_{uuid4().hex[:12]}")),
+        "Memoranda in memory": lambda: ours("memory://"),
         "InMemoryStore": _langgraph_memory,
         "SqliteStore": lambda: _langgraph_sqlite(folder / "langgraph.db"),
         "PostgresStore": lambda: _langgraph_postgres(create_database(server, f"langgraph_{uuid4().hex[:12]}")),

@@ -11,10 +11,11 @@ import pytest
 
 from memoranda import ChangeSet, MemoryStore, Write, open_store
 from tests.faults.killing import fresh
+from tests.support.scale import sized
 
 Opening = Callable[..., MemoryStore]
 FILES = 1_000
-RUNS = 50
+RUNS = sized(50, quick=15)
 SPACE = ("ann",)
 KEYS = [f"/folder-{number % 7}/file {number:04}.md" for number in range(FILES)]
 
@@ -38,7 +39,7 @@ def rewrite_forever(url: str, started: Event, stop: Event) -> None:
 @contextmanager
 def rewriting(url: str) -> Iterator[None]:
     started, stop = fresh.Event(), fresh.Event()
-    process = fresh.Process(target=rewrite_forever, args=(url, started, stop))
+    process = fresh.Process(target=rewrite_forever, args=(url, started, stop), daemon=True)
     process.start()
     try:
         assert started.wait(20)

@@ -249,8 +249,8 @@ def hard_contents(size: int) -> dict[str, str | bytes]:
 def test_a_megabyte_takes_a_moment(kind: str) -> None:
     """About half a second on an idle machine; what grows with the square takes many."""
     content = hard_contents(1_000_000)[kind]
-    best = min(seconds(lambda: find_secrets(content)) for _ in range(2))
-    assert best < 2, best
+    tries = (seconds(lambda: find_secrets(content)) for _ in range(2))
+    assert any(taken < 2 for taken in tries)
 
 
 def test_an_edit_among_many_secrets_takes_a_moment() -> None:

@@ -15,9 +15,10 @@ from memoranda import Author, MemoryStore
 from memoranda.backends import CompositeBackend, GuardedBackend, StateBackend, StoreBackend
 from memoranda.testing.scripted import call, say
 from tests.integrations.support import WAYS, agent, answers, keys_in, run, text_in
+from tests.support.scale import sized
 
 ANN = ("ann",)
-EDITS = 50
+EDITS = sized(50, quick=15)
 NAMES = ("one", "two")
 
 

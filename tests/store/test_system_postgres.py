@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from memoranda import Author, ConflictError, open_store
-from memoranda.testing.store_conformance import Capabilities, run_conformance
+from memoranda.testing.store_conformance import run_conformance
+from tests.conformance.stores import ours
 from tests.support.postgres import create_database, system_server
 
 _BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
@@ -39,9 +39,6 @@ def test_files_with_a_history(server: str) -> None:
 
 def test_the_whole_contract(server: str) -> None:
     url = create_database(server, "contract")
-    with ExitStack() as stack:
-        results = run_conformance(
-            lambda **settings: stack.enter_context(open_store(url, **settings)),
-            capabilities=Capabilities(ttl=True, dotted_labels=True),
-        )
+    with ours(url) as store:
+        results = run_conformance(store.factory, capabilities=store.claims, short_ttl=0.4)
     assert not [result for result in results if not result.passed]
