@@ -204,7 +204,8 @@ def test_ids_that_no_index_takes_still_tell_messages_apart(store: MemoryStore, m
         ("t", Turn("m", "system", "x"), {}),  # type: ignore[arg-type]
         ("t", Turn("m", "user", None), {}),  # type: ignore[arg-type]
         ("t", Turn("m", "user", "x", "name\x00"), {}),
-        ("t", Turn("m", "user", "x"), {"user": "u" * 300}),
+        ("t", Turn("m", "user", "x", tools=("a\ud800",)), {}),
+        ("t", Turn("m", "user", "x"), {"user": "u" * 3_000}),
     ],
 )
 def test_what_cannot_be_kept_is_refused(store: MemoryStore, thread: str, turn: Turn, more: dict[str, Any]) -> None:

@@ -213,9 +213,9 @@ class Keeping:
     def _turn(self, said: Said, at: datetime | None) -> Turn:
         message = said.message
         if said.role == "tool":
-            tools = [str(message.name)] if message.name else []
+            tools = [_name(message.name)]
         else:
-            tools = [str(call.get("name")) for call in _tool_calls(message)]
+            tools = [_name(call.get("name")) for call in _tool_calls(message)]
         hidden = said.role == "tool" and message.name in self.unrecorded_tools
         text, size = ("", None) if hidden else self._kept(text_of(message))
         return Turn(
@@ -224,7 +224,7 @@ class Keeping:
             text=text,
             speaker=_name(message.name) if said.role != "tool" else None,
             at=at,
-            tools=tuple(tools),
+            tools=tuple(name for name in tools if name),
             other_blocks=_other_blocks(message),
             size=size,
         )
@@ -250,8 +250,8 @@ class Keeping:
         return text if self.redact is None else self.redact(text)
 
 
-def _name(name: str | None) -> str | None:
-    """The name of a speaker as far as it can be kept."""
+def _name(name: object) -> str | None:
+    """The name of a speaker or a tool, as far as it can be kept."""
     if not name:
         return None
     plain = str(name).replace("\x00", "").encode("utf-8", "ignore")

@@ -19,7 +19,6 @@ from memoranda.backends.steps import Steps, aperform, ask, is_control_flow, perf
 from memoranda.episodes.masking import mask_secrets
 from memoranda.episodes.messages import MAX_BYTES, SEARCH_TOOL, Keeping, Said, said_in, woven
 from memoranda.episodes.runtime import circumstances, ids_last, running_thread, store_of
-from memoranda.errors import MemorandaError
 from memoranda.store.changes import Namespace
 from memoranda.store.store import MemoryStore
 from memoranda.store.turns import ROLES, Role
@@ -168,24 +167,23 @@ class EpisodeRecorder(AgentMiddleware[Any, Any, Any]):
             self._tell(error)
 
     def _note(self, request: ModelRequest[Any]) -> None:
-        thread = running_thread()
-        if thread is None:
-            return
         try:
+            thread = running_thread()
+            if thread is None:
+                return
             with self._within():
-                namespace = resolve_namespace(self.scope, request.runtime)
-        except MemorandaError:
-            return  # told of when the turn is over
-        messages: Sequence[Any] = cast("dict[str, Any]", request.state or {}).get("messages") or ()
-        key = _Key(namespace, thread, agent_run())
-        with self._lock:
-            held = self._held.get(key)
-            if held is None:
-                self._held[key] = _Held(messages)
-                _limit(self._held)
-            else:
-                self._held.move_to_end(key)
-                held.note(messages, lasting=ids_last())
+                key = _Key(resolve_namespace(self.scope, request.runtime), thread, agent_run())
+            messages: Sequence[Any] = cast("dict[str, Any]", request.state)["messages"]
+            with self._lock:
+                held = self._held.get(key)
+                if held is None:
+                    self._held[key] = _Held(messages)
+                    _limit(self._held)
+                else:
+                    self._held.move_to_end(key)
+                    held.note(messages, lasting=ids_last())
+        except Exception as error:  # noqa: BLE001 - it is told of when the turn is over, and meanwhile the run goes on
+            logger.debug("The messages before a call of the model were not noted: %s", error)
 
     def _record(self, state: Any, runtime: Any) -> Steps[None]:
         thread = running_thread()

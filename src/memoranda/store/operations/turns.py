@@ -193,9 +193,9 @@ def checked_name(name: str | None) -> str | None:
     """
     if name is None or name == "":
         return None
-    if not is_plain_text(name) or len(name.encode()) > MAX_NAME_BYTES:
+    if not is_plain_text(name) or len(name.encode()) > MAX_KEY_BYTES:
         raise InvalidValueError(
-            f"{str(name)[:80]!r} is no name.", f"Use at most {MAX_NAME_BYTES} bytes, without NUL characters."
+            f"{str(name)[:80]!r} is no name.", f"Use at most {MAX_KEY_BYTES} bytes, without NUL characters."
         )
     return name
 
@@ -205,7 +205,8 @@ def _checked(turn: Turn) -> Turn:
         raise InvalidValueError(f"{turn.role!r} is no role.", f"Use {', '.join(ROLES)}.")
     if not isinstance(turn.text, str) or not isinstance(turn.message_id, str) or not turn.message_id:  # pyright: ignore[reportUnnecessaryIsInstance] - callers are untyped too
         raise InvalidValueError(f"The turn {turn.message_id!r} has no id or no text.", "Give it both, as strings.")
-    checked_name(turn.speaker)
+    for name in (turn.speaker, *turn.tools):
+        checked_name(name)
     return turn
 
 
