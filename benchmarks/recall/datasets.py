@@ -38,8 +38,9 @@ class Turn:
     @property
     def full(self) -> str:
         """The text that every contender indexes."""
-        who = f"{self.speaker} ({self.date})" if self.speaker and self.date else self.speaker or self.date
-        return f"{who}: {self.text}" if who else self.text
+        if self.speaker:
+            return f"{self.speaker} ({self.date}): {self.text}" if self.date else f"{self.speaker}: {self.text}"
+        return f"({self.date}) {self.text}" if self.date else self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,11 @@ from benchmarks.recall.peers import Contender, Search
 from memoranda.search.blocks import QUESTION, Entry, VectorBlock, WordBlock, pack_vectors, pack_words
 from memoranda.search.passages import indexed_text, passages_of_turn
 from memoranda.search.query import Query, analyse
-from memoranda.search.ranking import DEFAULT, ContextWeights, Corpus, Ranking, ScopePart, rank
+from memoranda.search.ranking import DEFAULT, NO_CONTEXT, Corpus, FeedbackWeights, Ranking, ScopePart, rank
 from memoranda.search.tokens import length_of, speaker_id, terms_of
 
-ALONE = ContextWeights(previous=(), following=(), session=0.0, speaker=0.0, question=0.0)
-"""No context at all."""
-LEXICAL = Ranking(turns=ALONE, items=ALONE)
+LEXICAL = Ranking(feedback=FeedbackWeights(passages=0), turns=NO_CONTEXT, items=NO_CONTEXT)
+"""BM25 and nothing else."""
 SIZE = 1_024
 """Passages in a block."""
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from memoranda.search.fusion import FAINT
 from memoranda.search.blocks import QUESTION, Entry
+from memoranda.search.fusion import FAINT
 from memoranda.search.query import Query, QueryTerm
 from memoranda.search.ranking import ContextWeights, Ranking
 
@@ -56,6 +56,7 @@ def ranked(
     best = sorted((key for key in allowed if words[key]), key=lambda key: (-words[key], key))
     added = _added(passages, best[: settings.feedback.passages], words, asked, settings)
     more = _bm25(passages, added, settings)
+    wholes = _wholes(scopes, {key: passages[key] for key in allowed}, asked, settings)
     words = {key: words[key] + more[key] for key in passages}
     meaning = {key: _likeness(scopes, key, vector, floor) for key in passages}
     own = dict.fromkeys(passages, 0.0)
@@ -66,10 +67,29 @@ def ranked(
         for key in allowed:
             own[key] += weight * scores[key] / highest if highest else 0.0
     named = {entry.speaker for entry in passages.values()} & query.speakers - {0}
-    total = {key: _in_context(scopes, passages, own, key, named, settings) for key in passages}
+    total = {key: _in_context(scopes, passages, own, wholes, key, named, settings) for key in passages}
     kinds = (settings.turns, settings.items)
-    most = max(1 + sum((*kind.previous, *kind.following, kind.session, kind.speaker)) for kind in kinds)
+    most = max(1 + _context_at_most(kind) for kind in kinds)
     return sorted(((key, total[key] / most) for key in allowed if total[key] > 0), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _context_at_most(weights: ContextWeights) -> float:
+    lent = sum(weights.previous) + sum(weights.following) + weights.answer
+    return lent + weights.session + weights.whole + weights.speaker
+
+
+def _wholes(
+    scopes: Sequence[Scope], passages: dict[Key, Entry], terms: dict[int, float], settings: Ranking
+) -> dict[Key, float]:
+    """How well the session of each passage answers, read as one text; the best 1."""
+    texts: dict[Key, Entry] = {}
+    for key, entry in passages.items():
+        text = texts.setdefault((key[0], entry.session), entry._replace(length=0, terms={}))
+        counts = {term: text.terms.get(term, 0) + entry.terms.get(term, 0) for term in {*text.terms, *entry.terms}}
+        texts[key[0], entry.session] = text._replace(length=text.length + entry.length, terms=counts)
+    scores = _bm25(texts, terms, settings)
+    best = max(scores.values(), default=0.0) or 1.0
+    return {key: scores.get((key[0], entry.session), 0.0) / best for key, entry in passages.items()}
 
 
 def _idf(passages: dict[Key, Entry], term: int) -> float:
@@ -129,6 +149,7 @@ def _in_context(
     scopes: Sequence[Scope],
     passages: dict[Key, Entry],
     own: dict[Key, float],
+    wholes: dict[Key, float],
     key: Key,
     named: set[int],
     settings: Ranking,
@@ -141,15 +162,19 @@ def _in_context(
     )
     at = session.index(key)
     total = own[key]
-    for distance, share in enumerate(weights.previous, 1):
-        if at - distance >= 0:
-            total += share * own[session[at - distance]]
-    for distance, share in enumerate(weights.following, 1):
-        if at + distance < len(session):
-            total += share * own[session[at + distance]]
+    lent = {-1 - step: share for step, share in enumerate(weights.previous)}
+    lent |= {1 + step: share for step, share in enumerate(weights.following)}
+    if at and passages[session[at - 1]].flags & QUESTION:
+        lent[-1] = lent.get(-1, 0.0) + weights.answer
+    for step, share in lent.items():
+        if 0 <= at + step < len(session):
+            other = session[at + step]
+            near = weights.within if passages[other].source == entry.source else 1.0
+            total += share * near * own[other]
     best = sorted((own[each] for each in session), reverse=True)[: weights.best]
     if best:
         total += weights.session * sum(best) / len(best)
+    total += weights.whole * wholes.get(key, 0.0)
     if len(named) == 1 and entry.speaker in named and total > 0:
         total += weights.speaker
     if entry.flags & QUESTION:

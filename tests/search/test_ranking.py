@@ -11,12 +11,11 @@ import pytest
 
 from memoranda.errors import InvalidValueError
 from memoranda.search.blocks import JSON, QUESTION, Entry, VectorBlock, WordBlock, pack_vectors, pack_words
-from memoranda.search.ranking import DEFAULT, ContextWeights, Corpus, FeedbackWeights, Ranking, ScopePart, rank
+from memoranda.search.ranking import DEFAULT, NO_CONTEXT, Corpus, FeedbackWeights, Ranking, ScopePart, rank
 from tests.search.reference import Scope, ask, ranked
 
 NONE = np.zeros(0, np.uint32)
-ALONE = ContextWeights((), (), session=0.0, speaker=0.0, question=0.0)
-PLAIN = Ranking(feedback=FeedbackWeights(passages=0), turns=ALONE, items=ALONE)
+PLAIN = Ranking(feedback=FeedbackWeights(passages=0), turns=NO_CONTEXT, items=NO_CONTEXT)
 EVERYTHING = Ranking(feedback=FeedbackWeights(passages=3, terms=4, weight=0.4, rare=0.4))
 
 
@@ -180,15 +179,42 @@ def test_the_same_session_number_in_two_scopes_is_two_sessions() -> None:
 def test_neighbours_lend_to_both_sides_and_no_further_than_their_session() -> None:
     entries = [entry(number, 1 if number == 3 else 2) for number in range(1, 7)]
     entries.append(entry(7, 9, session=2))
-    settings = replace(PLAIN, turns=replace(ALONE, previous=(0.3, 0.09), following=(0.2, 0.04)))
+    settings = replace(PLAIN, turns=replace(NO_CONTEXT, previous=(0.3, 0.09), following=(0.2, 0.04)))
     hits = rank([part(entries)], ask(1), settings=settings).hits()
     scores = {hit.number: hit.score / hits[0].score for hit in hits}
 
     assert scores == pytest.approx({1: 0.04, 2: 0.2, 3: 1.0, 4: 0.3, 5: 0.09})
 
 
+def test_passages_of_one_source_lend_only_what_they_may() -> None:
+    entries = [entry(number, 1 if number == 2 else 2, source=1 if number < 3 else 2) for number in range(1, 4)]
+    settings = replace(PLAIN, turns=replace(NO_CONTEXT, previous=(0.3,), following=(0.2,)))
+
+    assert numbers([part(entries)], 1, settings=settings) == [2, 3]
+    settings = replace(PLAIN, turns=replace(settings.turns, within=0.5))
+    hits = rank([part(entries)], ask(1), settings=settings).hits()
+    assert {hit.number: hit.score / hits[0].score for hit in hits} == pytest.approx({2: 1.0, 3: 0.3, 1: 0.1})
+
+
+def test_a_question_lends_to_what_follows_it() -> None:
+    entries = [entry(1, 4, flags=QUESTION), entry(2, 5), entry(3, 5), entry(4, 4, session=2), entry(5, 5, session=2)]
+    settings = replace(PLAIN, turns=replace(NO_CONTEXT, answer=0.4))
+    hits = rank([part(entries)], ask(4), settings=settings).hits()
+
+    assert {hit.number: hit.score / hits[0].score for hit in hits} == pytest.approx({1: 1.0, 4: 1.0, 2: 0.4})
+
+
+def test_a_session_that_fits_as_a_whole_lifts_all_of_it() -> None:
+    spread = [entry(1, 4), entry(2, 5), entry(3, 9)]
+    others = [entry(number, 4, session=number) for number in range(4, 9)]
+    parts = [part([*spread, *others])]
+
+    assert set(numbers(parts, 4, 5)) == {1, 2, 4, 5, 6, 7, 8}
+    assert numbers(parts, 4, 5, settings=replace(PLAIN, turns=replace(NO_CONTEXT, whole=0.9)))[:3] == [2, 1, 3]
+
+
 def test_turns_and_items_have_weights_of_their_own() -> None:
-    settings = replace(PLAIN, items=replace(ALONE, previous=(0.5,)))
+    settings = replace(PLAIN, items=replace(NO_CONTEXT, previous=(0.5,)))
     entries = [entry(1, 4), entry(2, 5)]
 
     assert numbers([part(entries, scope=2)], 4, settings=settings) == [1, 2]
@@ -197,7 +223,7 @@ def test_turns_and_items_have_weights_of_their_own() -> None:
 
 def test_two_speakers_named_or_none_change_nothing() -> None:
     entries = [entry(1, 4, speaker=7), entry(2, 4, speaker=8, session=2), entry(3, 4, session=3)]
-    settings = replace(PLAIN, turns=replace(ALONE, speaker=0.06))
+    settings = replace(PLAIN, turns=replace(NO_CONTEXT, speaker=0.06))
 
     def best(*speakers: int) -> list[float]:
         hits = rank([part(entries)], ask(4, speakers=speakers), settings=settings).hits()
@@ -210,7 +236,7 @@ def test_two_speakers_named_or_none_change_nothing() -> None:
 def test_a_question_falls_behind_but_stays() -> None:
     entries = [entry(1, 4, flags=QUESTION), entry(2, 4, session=2), entry(3, 4, 5, 6, 7, session=3)]
 
-    assert numbers([part(entries)], 4, settings=replace(PLAIN, turns=replace(ALONE, question=2.0))) == [2, 3, 1]
+    assert numbers([part(entries)], 4, settings=replace(PLAIN, turns=replace(NO_CONTEXT, question=2.0))) == [2, 3, 1]
 
 
 def test_meaning_alone_finds_what_shares_no_word() -> None:

@@ -1,8 +1,9 @@
 """The context stage: what stands beside a passage lends it part of its score.
 
 An answer often stands next to the words that a question shares with the text: the turn before asked for it, the rest
-of the conversation is about it. So neighbours in a session lend part of their score, and the session part of its
-best; a turn gains when the one person that the question names speaks it, and loses when it is itself a question.
+of the conversation is about it. So neighbours in a session lend part of their score, a question most of all to what
+follows it, and the session part of its best and of what it is worth as one text; a turn gains when the one person that
+the query names speaks it, and loses when it is itself a question.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.search.corpus import Corpus, Sessions
-from memoranda.search.wordblocks import QUESTION
 
 # A passage keeps this share of its score at least, whatever counts against it.
 _KEPT = 0.1
@@ -26,28 +26,40 @@ class ContextWeights:
     Attributes:
         previous: The share that each passage before lends, the nearest first.
         following: The share that each passage after lends, the nearest first.
+        answer: The share that a question lends to the passage after it, besides.
+        within: What passages of one source lend to each other of all this: nothing is 0, all of it is 1.
         session: The share of the mean of the session's best that every passage of it gets.
         best: How many of the session's best make that mean; a shorter session has only its own.
+        whole: What every passage of the session gains that answers best when each is read as one text.
         speaker: What a passage gains that the one speaker named in the query spoke.
         question: What a passage loses that ends in a question mark.
     """
 
-    previous: tuple[float, ...] = (0.3, 0.09)
-    following: tuple[float, ...] = (0.2, 0.04)
-    session: float = 0.5
+    previous: tuple[float, ...] = (0.2, 0.06)
+    following: tuple[float, ...] = (0.12, 0.04)
+    answer: float = 0.4
+    within: float = 0.0
+    session: float = 0.4
     best: int = 3
-    speaker: float = 0.06
-    question: float = 0.1
+    whole: float = 0.4
+    speaker: float = 0.15
+    question: float = 0.15
 
     @property
     def most(self) -> float:
         """What a passage can have at most, where the best has 1 before its context counts."""
-        return 1 + sum(self.previous) + sum(self.following) + self.session + self.speaker
+        lent = sum(self.previous) + sum(self.following) + self.answer
+        return 1 + lent + self.session + self.whole + self.speaker
+
+
+NO_CONTEXT = ContextWeights((), (), answer=0.0, session=0.0, whole=0.0, speaker=0.0, question=0.0)
+"""Every passage for itself."""
 
 
 def in_context(
     corpus: Corpus,
     scores: NDArray[np.float64],
+    wholes: NDArray[np.float64],
     *,
     speakers: frozenset[int],
     turns: ContextWeights,
@@ -58,6 +70,7 @@ def in_context(
     Args:
         corpus: The passages.
         scores: Their scores, the best about 1; dead passages must have 0.
+        wholes: For each passage how well its session answers as one text, the best 1.
         speakers: The speakers that the query may name.
         turns: The weights for turns of conversations.
         items: The weights for passages of files and items.
@@ -66,28 +79,39 @@ def in_context(
     total = np.zeros(len(corpus))
     for sessions, weights in ((corpus.turns, turns), (corpus.items, items)):
         if len(sessions.order):
-            total[sessions.order] = _lent(corpus, sessions, scores[sessions.order], named, weights)
+            gained = weights.whole * wholes[sessions.order]
+            total[sessions.order] = _lent(sessions, scores[sessions.order], gained, named, weights)
     return total
 
 
 def _lent(
-    corpus: Corpus, sessions: Sessions, own: NDArray[np.float64], named: frozenset[int], weights: ContextWeights
+    sessions: Sessions,
+    own: NDArray[np.float64],
+    gained: NDArray[np.float64],
+    named: frozenset[int],
+    weights: ContextWeights,
 ) -> NDArray[np.float64]:
-    total = own.copy()
-    group = sessions.group
+    total = own + gained
     for distance, share in enumerate(weights.previous, 1):
-        total[distance:] += np.where(group[distance:] == group[:-distance], share * own[:-distance], 0.0)
+        total[distance:] += _near(share * own[:-distance], sessions, distance, weights)
     for distance, share in enumerate(weights.following, 1):
-        total[:-distance] += np.where(group[distance:] == group[:-distance], share * own[distance:], 0.0)
+        total[:-distance] += _near(share * own[distance:], sessions, distance, weights)
+    if weights.answer:
+        total[1:] += _near(weights.answer * own[:-1] * sessions.asks[:-1], sessions, 1, weights)
     if weights.session and weights.best:
-        total += weights.session * _best(own, sessions, weights.best)[group]
+        total += weights.session * _best(own, sessions, weights.best)[sessions.group]
     if len(named) == 1 and weights.speaker:
-        spoke = corpus.columns.speaker[sessions.order] == np.uint32(next(iter(named)))
+        spoke = sessions.speaker == np.uint32(next(iter(named)))
         total += np.where(spoke & (total > 0), weights.speaker, 0.0)
     if weights.question:
-        asks = (corpus.columns.flags[sessions.order] & QUESTION) != 0
-        total = np.where(asks, np.maximum(total - weights.question, _KEPT * total), total)
+        total = np.where(sessions.asks, np.maximum(total - weights.question, _KEPT * total), total)
     return total
+
+
+def _near(lent: NDArray[np.float64], sessions: Sessions, distance: int, weights: ContextWeights) -> NDArray[np.float64]:
+    """Cut what is lent over a distance to the passages that are near enough."""
+    others, own = sessions.beside(distance)
+    return lent * others if not weights.within else lent * others + weights.within * lent * own
 
 
 def _best(own: NDArray[np.float64], sessions: Sessions, count: int) -> NDArray[np.float64]:

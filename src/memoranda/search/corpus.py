@@ -7,7 +7,7 @@ the ids of the blocks, which are never reused.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from memoranda.search.envelope import MAX_PASSAGES
 from memoranda.search.merging import join
 from memoranda.search.vectors import VectorBlock
-from memoranda.search.wordblocks import Columns, WordBlock
+from memoranda.search.wordblocks import QUESTION, Columns, WordBlock
 
 # Blocks below this many passages are joined in memory, so that a query looks its terms up in few places.
 _SMALL = 512
@@ -47,7 +47,7 @@ class Segment:
     block: WordBlock
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sessions:
     """The living passages of one kind in the order of their sessions.
 
@@ -55,11 +55,29 @@ class Sessions:
         order: Positions in the corpus, by part, session and place.
         starts: Where in `order` each session begins.
         group: Each one's session, counted from 0.
+        source: Each one's source.
+        speaker: Each one's speaker.
+        asks: Whether each one is a question.
     """
 
     order: NDArray[np.int64]
     starts: NDArray[np.int64]
     group: NDArray[np.int64]
+    source: NDArray[np.uint32]
+    speaker: NDArray[np.uint32]
+    asks: NDArray[np.bool_]
+    _beside: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = field(
+        default_factory=dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]]
+    )
+
+    def beside(self, distance: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Tell of each and the one so many after it whether they are of one session: with two sources, with one."""
+        found = self._beside.get(distance)
+        if found is None:
+            together = self.group[distance:] == self.group[:-distance]
+            one = together & (self.source[distance:] == self.source[:-distance])
+            found = self._beside[distance] = together & ~one, one
+        return found
 
 
 class Corpus:
@@ -129,6 +147,19 @@ class Corpus:
         return self._sessions(0)
 
     @cached_property
+    def session_of(self) -> NDArray[np.int64]:
+        """Each passage's session, counted from 0 over turns and items; 0 for what is dead."""
+        numbers = np.zeros(len(self), np.int64)
+        numbers[self.turns.order] = self.turns.group
+        numbers[self.items.order] = self.items.group + len(self.turns.starts)
+        return numbers
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions there are."""
+        return len(self.turns.starts) + len(self.items.starts)
+
+    @cached_property
     def vectors(self) -> list[tuple[VectorBlock, NDArray[np.int64], NDArray[np.int64]]]:
         """Each vectors block, with those rows of it that count and the positions of their passages."""
         found: list[tuple[VectorBlock, NDArray[np.int64], NDArray[np.int64]]] = []
@@ -185,7 +216,11 @@ class Corpus:
         part, session = part[order], session[order]
         new = np.ones(len(chosen), bool)
         new[1:] = (part[1:] != part[:-1]) | (session[1:] != session[:-1])
-        return Sessions(chosen[order], np.flatnonzero(new), np.cumsum(new) - 1)
+        order = chosen[order]
+        columns = self.columns
+        asks = (columns.flags[order] & QUESTION) != 0
+        starts, group = np.flatnonzero(new), np.cumsum(new) - 1
+        return Sessions(order, starts, group, columns.source[order], columns.speaker[order], asks)
 
 
 def _segments(large: Sequence[WordBlock], small: Sequence[WordBlock]) -> list[Segment]:

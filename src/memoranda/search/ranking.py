@@ -15,16 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.search.bm25 import bm25, kept_ids, postings_of
-from memoranda.search.context import ContextWeights, in_context
+from memoranda.search.context import NO_CONTEXT, ContextWeights, in_context
 from memoranda.search.corpus import Corpus, ScopePart
 from memoranda.search.feedback import FeedbackWeights, best_of, expansion
 from memoranda.search.fusion import by_best, meaning_of
+from memoranda.search.wholes import whole_sessions
 
 if TYPE_CHECKING:
     from memoranda.search.query import Query
 
 __all__ = [
     "DEFAULT",
+    "NO_CONTEXT",
     "ContextWeights",
     "Corpus",
     "FeedbackWeights",
@@ -56,7 +58,7 @@ class Ranking:
     words: float = 0.5
     meaning: float = 0.5
     turns: ContextWeights = field(default_factory=ContextWeights)
-    items: ContextWeights = field(default_factory=ContextWeights)
+    items: ContextWeights = field(default_factory=lambda: ContextWeights(within=1.0))
 
 
 DEFAULT = Ranking()
@@ -176,31 +178,41 @@ def rank(
     """
     corpus = parts if isinstance(parts, Corpus) else Corpus(parts)
     allowed = _allowed(corpus, since, until, require, exclude, sources, sessions)
-    words = by_best(_words_of(corpus, query, allowed, settings))
+    words, wholes = _words_of(corpus, query, allowed, settings)
     meaning = np.zeros(len(corpus))
     if vector is not None and len(corpus):
         meaning = by_best(meaning_of(corpus, vector, floor=floor) * allowed)
         both = settings.words + settings.meaning
         words, meaning = settings.words / both * words, settings.meaning / both * meaning
-    total = in_context(corpus, words + meaning, speakers=query.speakers, turns=settings.turns, items=settings.items)
+    total = in_context(
+        corpus, words + meaning, wholes, speakers=query.speakers, turns=settings.turns, items=settings.items
+    )
     # One divisor for all, so that no score is above 1 and the order stays.
     most = max(settings.turns.most, settings.items.most)
     return Ranked(corpus, total * allowed / most, words / most, meaning / most)
 
 
-def _words_of(corpus: Corpus, query: Query, allowed: NDArray[np.bool_], settings: Ranking) -> NDArray[np.float64]:
+def _words_of(
+    corpus: Corpus, query: Query, allowed: NDArray[np.bool_], settings: Ranking
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how well the words fit each passage, and its session as a whole; the best of each is 1."""
     if not query.terms or not corpus.living:
-        return np.zeros(len(corpus))
+        return np.zeros(len(corpus)), np.zeros(len(corpus))
     # Whatever is added up is added in the order of the ids, so that sums are the same to the last bit.
     ordered = sorted(query.terms, key=lambda term: term.id)
     asked = kept_ids([term.id for term in ordered])
     weights = np.array([term.weight for term in ordered])
-    scores = bm25(corpus, postings_of(corpus, asked), weights, k1=settings.k1, b=settings.b) * allowed
+    postings = postings_of(corpus, asked)
+    k1, b = settings.k1, settings.b
+    scores = bm25(corpus, postings, weights, k1=k1, b=b) * allowed
+    wholes = np.zeros(len(corpus))
+    if settings.turns.whole or settings.items.whole:
+        wholes = by_best(whole_sessions(corpus, postings, weights, allowed, k1=k1, b=b))
     if settings.feedback.passages:
-        terms, weights = expansion(corpus, scores, asked, settings.feedback, settings.k1)
+        terms, weights = expansion(corpus, scores, asked, settings.feedback, k1)
         if len(terms):
-            scores += bm25(corpus, postings_of(corpus, terms), weights, k1=settings.k1, b=settings.b) * allowed
-    return scores
+            scores += bm25(corpus, postings_of(corpus, terms), weights, k1=k1, b=b) * allowed
+    return by_best(scores), wholes
 
 
 def _allowed(
