@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from memoranda.store.store import MemoryStore
 
 ACTOR_VARIABLE = "MEMORANDA_ACTOR"
+_LOOKED_AT = 200
+"""So many conversations are looked at for the namespaces that they are in."""
 _SOON = 5.0
 """Seconds that a command that writes waits for the embedder."""
 _LOGGER = logging.getLogger("memoranda")
@@ -110,7 +112,8 @@ class Session:
     def namespace(self) -> Namespace:
         """The namespace that was named, or the only one that the store has ever had.
 
-        One whose items are all deleted counts: it can be restored, and is not to be taken for another.
+        One whose items are all deleted counts: it can be restored, and is not to be taken for another. So does one that
+        has nothing but conversations.
 
         Raises:
             UsageError: None was named, and there is none or more than one.
@@ -122,10 +125,10 @@ class Session:
         found = store.list_namespaces(limit=2)
         some_are_empty = len(found) < 2 and store.stats().namespaces > len(found)
         if not found and some_are_empty and store.stats().namespaces == 1:
-            # Its items are all deleted, or it has nothing but conversations.
             found = [change.namespace for change in store.changes(limit=1)]
-            found = found or [thread.namespace for thread in store.threads((), below=True, limit=1)]
             some_are_empty = not found
+        talked_in = {thread.namespace for thread in store.threads((), below=True, limit=_LOOKED_AT)}
+        found = list(dict.fromkeys((*found, *sorted(talked_in))))
         if len(found) == 1 and not some_are_empty:
             self.out.note(f"In the namespace {format_namespace(found[0])}, the only one of this store.")
             return found[0]
@@ -134,6 +137,7 @@ class Session:
         raise UsageError(
             "The store has several namespaces and none was named.",
             "Name one with -n, such as -n acme/ann; `memoranda ls` lists those that hold something"
+            + (", `memoranda episodes ls` the conversations" if talked_in else "")
             + (", and `memoranda changes` shows what was in the others." if some_are_empty else "."),
         )
 

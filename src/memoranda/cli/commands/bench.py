@@ -72,7 +72,7 @@ def _empty_store(session: Session) -> Generator[MemoryStore]:
 
     url = session.given.store
     with open_to_write(replace(session.settings, store=url or "memory://")) as store:
-        if store.stats().namespaces:
+        if store.stats().namespaces or store.threads((), below=True, limit=1):
             raise UsageError(
                 "The store holds something, and a benchmark shall neither read nor change it.",
                 "Name an empty one with --store, such as --store sqlite:///bench.db, or none.",

@@ -53,14 +53,14 @@ def ls(
     scope = session.named_namespace or ()
     below = below or not scope
     found = session.reading().threads(scope, since=first, until=last, below=below, limit=limit)
+    if not found:
+        nothing_recorded(session, scope, below=below, narrowed=narrowed_by(since=since, until=until))
     if session.json:
         session.out.data({"threads": [shapes.thread(each) for each in found]})
     elif found:
         session.out.rows([_thread_row(session, each, with_namespace=below) for each in found], right=frozenset({2}))
         if len(found) == limit:
             session.out.note(f"There may be more; --limit shows more than {limit}.")
-    if not found:
-        nothing_recorded(session, scope, below=below, narrowed=narrowed_by(since=since, until=until))
 
 
 @command("episodes show", "memoranda episodes show -n ann thread-7", panel=EPISODES)
@@ -143,6 +143,9 @@ def search(
         below=below,
         order="time" if by_time else "relevance",
     )
+    if not found.episodes:
+        narrowed = narrowed_by(since=since, until=until, thread=thread, role=role)
+        nothing_found(session, scope, query, below=below, narrowed=narrowed)
     if session.json:
         session.out.data(
             {
@@ -160,8 +163,6 @@ def search(
             _show_hits(session, episode.hits, words)
         show_notices(session, found.notices)
     if not found.episodes:
-        narrowed = narrowed_by(since=since, until=until, thread=thread, role=role)
-        nothing_found(session, scope, query, below=below, narrowed=narrowed)
         raise typer.Exit(NO)
 
 

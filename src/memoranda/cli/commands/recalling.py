@@ -73,6 +73,10 @@ def search(
     conditions = _conditions(filters or ())
     store, prefix = session.reading(), session.named_namespace or ()
     found = store.search(prefix, query=query, filter=conditions or None, limit=limit, offset=offset, refresh_ttl=False)
+    if not found and offset:
+        session.note(f"Nothing comes after the first {offset}.")
+    elif not found:
+        nothing_found(session, prefix, query, below=True, narrowed=narrowed_by(filter=filters))
     if session.json:
         session.out.data({"prefix": list(prefix), "items": [_item_shape(item) for item in found], "offset": offset})
     elif found:
@@ -80,10 +84,6 @@ def search(
         if len(found) == limit:
             session.out.note(f"There may be more: --offset {offset + limit} goes on.")
     if not found:
-        if offset:
-            session.out.note(f"Nothing comes after the first {offset}.")
-        else:
-            nothing_found(session, prefix, query, below=True, narrowed=narrowed_by(filter=filters))
         raise typer.Exit(NO)
 
 
@@ -132,6 +132,9 @@ def recall(
     answer = store.recall(
         scope, query, k=k, since=first, until=last, kinds=wanted, as_of=at, below=below, explain=explain
     )
+    if not answer.hits:
+        narrowed = narrowed_by(kind=kinds, since=since, until=until, as_of=as_of)
+        nothing_found(session, scope, query, below=below, narrowed=narrowed)
     if session.json:
         session.out.data(
             {
@@ -148,8 +151,6 @@ def recall(
             _show_hit(session, each, words, with_namespace=below, explain=explain)
         show_notices(session, answer.notices)
     if not answer.hits:
-        narrowed = narrowed_by(kind=kinds, since=since, until=until, as_of=as_of)
-        nothing_found(session, scope, query, below=below, narrowed=narrowed)
         raise typer.Exit(NO)
 
 
