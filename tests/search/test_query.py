@@ -79,7 +79,7 @@ def test_a_long_query_is_cut_with_a_notice() -> None:
     assert time.perf_counter() - start < 0.5
     assert len(query.text) == MAX_CHARACTERS and "2,000 characters" in query.notices[0]
     many = analyse(" ".join(f"w{number}x" for number in range(300)))
-    assert len(many.terms) == MAX_TERMS and "64 terms" in many.notices[0]
+    assert len(many.terms) == MAX_TERMS and "256 terms" in many.notices[0]
     assert analyse("tea").notices == ()
 
 
@@ -97,3 +97,47 @@ def test_a_lone_surrogate_does_not_reach_an_embedder() -> None:
 def test_weights_can_be_set() -> None:
     weights = {term.text: term.weight for term in analyse("running", Weights(exact=0.75)).terms}
     assert weights == {"run": 1.0, "=running": 0.75}
+
+
+@pytest.mark.parametrize(
+    ("query", "role"),
+    [
+        ("What did I say about tea?", "user"),
+        ("Was hast du mir geraten?", "user"),
+        ("What did you recommend?", "assistant"),
+        ("我的手机是什么？", "user"),
+        ("你推荐了什么？", "assistant"),
+        ("Что я говорил?", "user"),
+    ],
+)
+def test_a_query_speaks_of_the_user_or_of_the_assistant(query: str, role: str) -> None:
+    speakers = analyse(query).speakers
+    assert speaker_id(role) in speakers
+    assert not {speaker_id(other) for other in ("user", "assistant") if other != role} & speakers
+    assert speaker_id(role) not in analyse("What did Caroline say?").speakers
+
+
+@pytest.mark.parametrize(
+    ("query", "asked", "told"),
+    [
+        ("The weather is fine. Which tea does Ann like?", "tea", "weather"),
+        ("Which tea does Ann like? The weather is fine", "tea", "weather"),
+        ("今天天气很好。我的手机是什么？", "手机", "天气"),
+    ],
+)
+def test_what_is_asked_counts_for_more_than_what_is_told(query: str, asked: str, told: str) -> None:
+    weights = {term.text: term.weight for term in analyse(query).terms}
+    assert weights[asked] == 2 * weights[told] == 1.0
+
+
+def test_without_a_question_every_sentence_counts_in_full() -> None:
+    weights = {term.text: term.weight for term in analyse("The tea is green. The weather is fine.").terms}
+    assert weights["tea"] == weights["weather"] == 1.0
+    weights = {term.text: term.weight for term in analyse("I like tea. And you?").terms}
+    assert weights["tea"] == 1.0
+
+
+def test_of_a_long_query_the_question_is_kept() -> None:
+    query = analyse(" ".join(f"w{number}x" for number in range(270)) + ". Where is my umbrella?")
+    assert "umbrella" in [term.text for term in query.terms]
+    assert len(query.terms) == MAX_TERMS

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from memoranda.search.dates import dates_in, other_name
+from memoranda.search.focus import sentences, spoken_of
 from memoranda.search.scripts import CLASSES, HAN, folded, is_hiragana, lowered, normalised
 from memoranda.search.stems import stem_of
 from memoranda.search.stopwords import QUESTIONS, SMALL_CHARACTERS, drops
@@ -16,8 +17,8 @@ from memoranda.search.words import Kind, Word, date_term, words_in
 MAX_CHARACTERS = 2_000
 """Of a longer query only so much is read."""
 
-MAX_TERMS = 64
-"""A query has no more terms than that."""
+MAX_TERMS = 256
+"""A query has no more terms than that; those of its questions come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Weights:
     """A single Chinese character between others."""
     small: float = 0.3
     """A bigram of grammar and no meaning."""
+    told: float = 0.5
+    """Any term of a sentence that asks nothing, where another one asks."""
 
 
 DEFAULT_WEIGHTS = Weights()
@@ -62,7 +65,8 @@ class Query:
 
     Attributes:
         terms: What to look for, each once, the order without meaning.
-        speakers: `speaker_id` of every word and of every two or three in a row: whom the query may name.
+        speakers: `speaker_id` of every word and of every two or three in a row: whom the query may name. Of `user`
+            too where it says `I`, else of `assistant` where it says `you`.
         text: The query, cut to `MAX_CHARACTERS`; what an embedder gets.
         notices: What was left out, for the caller.
     """
@@ -96,23 +100,31 @@ def analyse(query: str, weights: Weights = DEFAULT_WEIGHTS) -> Query:
         notices.append(f"The query was cut to its first {MAX_CHARACTERS:,} characters of {len(query):,}.")
     # What no encoder could take is of no use to an embedder either.
     text = text.encode("utf-8", "replace").decode()
-    words = [word for chunk in text.split() for word in words_in(chunk)]
+    parts = sentences(text)
+    said = [[word for chunk in part.split() for word in words_in(chunk)] for part, _ in parts]
+    words = [word for part in said for word in part]
+    asking = {id(word) for part, (_, asks) in zip(said, parts, strict=True) if asks for word in part}
+    kept = _kept(words)
+    asked = [word for word in kept if id(word) in asking]
+    told = [word for word in kept if id(word) not in asking]
     terms: dict[str, float] = {}
-    for term, weight in _weighted(words, text, weights):
+    for term, weight in chain(_weighted(asked, weights), _dates(text, weights)):
         terms[term] = max(weight, terms.get(term, 0.0))
+    for term, weight in _weighted(told, weights):
+        terms[term] = max(weight * weights.told if asked else weight, terms.get(term, 0.0))
     if len(terms) > MAX_TERMS:
         notices.append(f"The query was cut to its first {MAX_TERMS} terms of {len(terms)}.")
+    names = [*islice(_names(words), 4 * MAX_TERMS), spoken_of(lowered(word.surface) for word in words) or ""]
     return Query(
         terms=tuple(QueryTerm(term_id(term), weight, term) for term, weight in islice(terms.items(), MAX_TERMS)),
-        speakers=frozenset(map(speaker_id, islice(_names(words), 4 * MAX_TERMS))),
+        speakers=frozenset(map(speaker_id, filter(None, names))),
         text=text,
         notices=tuple(notices),
     )
 
 
-def _weighted(words: Sequence[Word], text: str, weights: Weights) -> Iterator[tuple[str, float]]:
-    kept = _kept(words)
-    for word in kept:
+def _weighted(words: Sequence[Word], weights: Weights) -> Iterator[tuple[str, float]]:
+    for word in words:
         if word.kind == Kind.RUN:
             yield from _run_terms(word, weights)
             continue
@@ -123,6 +135,10 @@ def _weighted(words: Sequence[Word], text: str, weights: Weights) -> Iterator[tu
         yield from ((term, factor * weights.other) for term in word.others)
         if word.kind == Kind.WORD and (name := other_name(word.surface.lower())):
             yield stem_of(name), weights.other
+
+
+def _dates(text: str, weights: Weights) -> Iterator[tuple[str, float]]:
+    """Full dates, in the other ways that they are written."""
     for day in dates_in(normalised(text)):
         yield date_term(day.year, day.month, day.day), weights.compound
         for part in (str(day.day), stem_of(f"{day:%B}".lower()), str(day.year)):
