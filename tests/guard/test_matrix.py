@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memoranda.backends import Backend, FilesystemPermission, GuardedBackend, Replace
+from memoranda.backends import Backend, FilesystemPermission, GuardedBackend, Replace, as_backend
 from memoranda.backends.protocol import AppendFile, DeleteFile, EditFile, MoveFile, WriteFile
 from tests.guard.support import CANARY, HIDDEN, Scenario, World, forms, said
 
@@ -32,6 +32,8 @@ def readings(path: str) -> list[Ask]:
         ("grep", (CANARY, path), {}),
         ("grep", (CANARY, path), {"max_count": 1}),
         ("glob", ("**/*", path), {}),
+        ("search", (CANARY, path), {}),
+        ("search", (f"key {CANARY} first second", path), {"k": 1}),
         ("download_files", ([path, "/pub/a.md"],), {}),
         ("history", (path,), {}),
         ("diff", (path,), {}),
@@ -54,7 +56,11 @@ def searches(path: str) -> list[Ask]:
         ("glob", (relative,), {}),
         ("glob", ("/" + relative,), {}),
         ("glob", ("{**/*,**/.*,**/.*/*,**/.*/**/*}",), {}),
+        ("search", (CANARY,), {}),
+        ("search", (f"{CANARY} alpha beta plan env café",), {"k": 1}),
+        ("search", (path,), {"k": 1000}),
         *[("ls", (parent,), {}) for parent in parents(path)],
+        *[("search", (CANARY, parent), {"k": 2}) for parent in parents(path)],
         *[("glob", ("*", parent), {}) for parent in parents(path)],
         *[("grep", (CANARY, parent), {"max_count": 2}) for parent in parents(path)],
     ]
@@ -138,8 +144,10 @@ def test_the_worlds_show_what_is_hidden_without_a_guard(world: World) -> None:
             assert CANARY.encode() in (answer.content or b""), (path, answer)
         found = yield "grep", (CANARY,), {}
         assert CANARY in said(found.matches)
+        found = yield "search", (CANARY,), {}
+        assert CANARY in said(found.matches), found
 
-    world.run(world.backend, scenario, is_async=False)
+    world.run(as_backend(world.backend), scenario, is_async=False)
 
 
 def test_nothing_denied_is_read(world: World, is_async: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memoranda.backends.finding.in_memory import Candidate, Text, candidate, chosen, findable_texts
 from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.places import Place
-from memoranda.backends.protocol import FILE_NOT_FOUND
+from memoranda.backends.protocol import FILE_NOT_FOUND, FileInfo
 from memoranda.backends.runtime import unnoticed
 from memoranda.backends.steps import Steps
 from memoranda.files.path import parent_of
@@ -23,14 +23,16 @@ def findable_by_reading(backend: Backend, place: Place, question: Question) -> S
     """What can be found in the files of a backend that brings no index."""
     from memoranda.backends.routes import entries_below, tree_path
 
-    listed = yield from entries_below(backend, place)
-    if place.path != "/":
+    infos: dict[Place, FileInfo] = {}
+    is_folder = True
+    if place.path != "/":  # not every backend answers when a file is listed, or what is not there
         folder = Place(parent_of(place.path), parent_of(place.shown))
-        answer = yield from backend.ls_steps(folder)
-        for entry in answer.entries or []:
-            if not entry.get("is_dir") and tree_path(folder, entry["path"]) == place.path:
-                listed.append((place, entry))
-    infos = dict(listed)
+        entries = (yield from backend.ls_steps(folder)).entries or []
+        named = [entry for entry in entries if tree_path(folder, entry["path"]) == place.path]
+        is_folder = any(entry.get("is_dir") for entry in named)
+        infos.update((place, entry) for entry in named if not entry.get("is_dir"))
+    if is_folder:
+        infos.update((yield from entries_below(backend, place)))
     taken = yield from question.taken_steps(list(infos))
     wanted, notices = chosen(place, [candidate(one, infos[one]) for one in taken])
     texts: list[Text] = []
