@@ -63,6 +63,7 @@ OPERATIONS: list[tuple[str, tuple[Any, ...]]] = [
     *[("download_files", ([path],)) for path in ("/pub/l", "/pub/d/k")],
     *[("at", (path, 1)) for path in ("/pub/l", "/pub/d/k")],
     *[("grep", ("CANARY", path)) for path in ("/pub/l", "/pub/d", "/pub", "/")],
+    *[("search", ("CANARY", path)) for path in ("/pub/l", "/pub/d", "/pub", "/")],
     *[("write", (path, "over")) for path in ("/pub/l", "/pub/d/k", "/pub/d/new")],
     *[("edit", (path, "CANARY", "over")) for path in ("/pub/l", "/pub/d/k")],
     *[("append", (path, "over")) for path in ("/pub/l", "/pub/d/k")],
@@ -95,7 +96,7 @@ def test_a_link_swapped_meanwhile_reaches_nothing_denied(
     method, args = operation
     if routed:
         backend = CompositeBackend(guard, {})
-        args = _below_disk(args) if method != "grep" else (args[0], "/disk" + args[1].rstrip("/"))
+        args = _below_disk(args) if method not in ("grep", "search") else (args[0], "/disk" + args[1].rstrip("/"))
     try:
         result = getattr(guard, method)(*args)
         assert CANARY not in said(result)
@@ -144,7 +145,7 @@ def test_warnings_name_nothing_denied(disk: Swapping) -> None:
     (disk.cwd / "secret/broken-NAME").symlink_to("nothing")
     open_eyes = FilesystemBackend(disk.cwd)
     guard = GuardedBackend(open_eyes, DENIED)
-    for ask in (("glob", "**/*"), ("grep", "public"), ("grep", "alone", "/")):
+    for ask in (("glob", "**/*"), ("grep", "public"), ("grep", "alone", "/"), ("search", "public")):
         assert "broken-NAME" in said(getattr(open_eyes, ask[0])(*ask[1:]))
         result = getattr(guard, ask[0])(*ask[1:])
         assert "NAME" not in said(result)
@@ -160,3 +161,4 @@ def test_a_rule_on_the_key_of_a_seed_holds_at_once(store: Any) -> None:
     store.put(("hidden",), "/secrets/k", dict(create_file_data(CANARY)))
     assert CANARY not in said(guard.read("/secrets/k"))
     assert CANARY not in said(guard.download_files(["/secrets/k"]))
+    assert CANARY not in said(guard.search(CANARY))

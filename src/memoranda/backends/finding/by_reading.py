@@ -27,8 +27,10 @@ def findable_by_reading(backend: Backend, place: Place, question: Question) -> S
     is_folder = True
     if place.path != "/":  # not every backend answers when a file is listed, or what is not there
         folder = Place(parent_of(place.path), parent_of(place.shown))
-        entries = (yield from backend.ls_steps(folder)).entries or []
-        named = [entry for entry in entries if tree_path(folder, entry["path"]) == place.path]
+        answer = yield from backend.ls_steps(folder)
+        if answer.error is not None:
+            return Findable(error=answer.error)
+        named = [entry for entry in answer.entries or () if tree_path(folder, entry["path"]) == place.path]
         is_folder = any(entry.get("is_dir") for entry in named)
         infos.update((place, entry) for entry in named if not entry.get("is_dir"))
     if is_folder:
