@@ -34,7 +34,7 @@ def _index_page(context: Context) -> Body[tuple[int, list[int]]]:
     for turn_id, thread_id, place, at, role, speaker, body in rows:
         said_at = to_datetime(at)
         texts = indexed_turn(body.decode(), speaker or role, said_at)
-        passages = add_turn(scope.index, turn_id & NUMBER_MASK, thread_id, place, said_at, speaker or "", texts)
+        passages = add_turn(scope.index, turn_id & NUMBER_MASK, thread_id, place, said_at, speaker or role, texts)
         kept.append(Sql("keep_turn_passages", {"id": turn_id, "passages": passages}))
     scope.changed = True
     yield Batch(work.statements() + kept, last=True)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from hashlib import blake2b
-from typing import Final
 
 from memoranda.search.blocks import QUESTION, Entry
+from memoranda.search.focus import is_question
 from memoranda.search.passages import indexed_text, passages_of_turn
 from memoranda.search.tokens import length_of, speaker_id, terms_of
 from memoranda.store.operations.indexing import IndexKind, ScopeIndex
 from memoranda.store.operations.item_passages import NUMBER_MASK, Indexed, Placed, pack_placed
 from memoranda.store.values import to_microseconds
-
-_QUESTION_MARKS: Final = ("?", "？", "؟", "\u037e", "⸮")
 
 
 def session_of(thread_id: str) -> int:
@@ -41,7 +39,7 @@ def indexed_turn(text: str, who: str, at: datetime) -> list[Indexed]:
 
 
 def add_turn(
-    index: ScopeIndex, position: int, thread_id: str, place: int, at: datetime, speaker: str, found: Sequence[Indexed]
+    index: ScopeIndex, position: int, thread_id: str, place: int, at: datetime, who: str, found: Sequence[Indexed]
 ) -> bytes:
     """Put a turn's passages into the index.
 
@@ -51,19 +49,19 @@ def add_turn(
         thread_id: Its conversation.
         place: Its place in that.
         at: When it was said.
-        speaker: The name of who spoke; "" where there is none.
+        who: The speaker's name, or the role where there is none.
         found: Its passages.
 
     Returns:
         What the turn's row keeps of them.
     """
     session, moment = session_of(thread_id), max(to_microseconds(at), 0)
-    said_by = speaker_id(speaker) if speaker else 0
+    said_by = speaker_id(who)
     placed: list[Placed] = []
     entries: list[Entry] = []
     for offset, (passage, terms) in enumerate(found):
         last = offset == len(found) - 1
-        asks = QUESTION if last and passage.text.rstrip().endswith(_QUESTION_MARKS) else 0
+        asks = QUESTION if last and is_question(passage.text) else 0
         entry = Placed(index.next_number(), min(max(place + offset, 0), NUMBER_MASK), passage.digest)
         placed.append(entry)
         entries.append(

@@ -204,7 +204,7 @@ def _renumber(context: Context, scope: Scope, thread: _Thread) -> Body[dict[int,
                 found = indexed_turn(body.decode(), speaker or role, said_at)
                 position = turn_id & NUMBER_MASK
                 passages = add_turn(
-                    scope.index, position, thread.thread_id, moved[place], said_at, speaker or "", found
+                    scope.index, position, thread.thread_id, moved[place], said_at, speaker or role, found
                 )
         written.append(Sql("move_turn", {"id": turn_id, "place": moved[place], "passages": passages}))
     yield Batch(written)
@@ -218,7 +218,7 @@ def _insert(
     turn, passages = prepared.turn, None
     if prepared.passages is not None:
         passages = add_turn(
-            scope.index, scope.turns, thread.thread_id, place, prepared.at, turn.speaker or "", prepared.passages
+            scope.index, scope.turns, thread.thread_id, place, prepared.at, turn.speaker or turn.role, prepared.passages
         )
     row: dict[str, Any] = {
         "id": (scope.id << NUMBER_BITS) | scope.turns,
