@@ -55,8 +55,14 @@ class Highlighter:
         found: list[tuple[str, bool]] = []
         for piece in _PIECES.findall(chunk):
             found += self._piece(piece)
-        # An address or a version may match as a whole, and none of its parts.
-        return found if any(hit for _, hit in found) else [(chunk, True)]
+        hits = [number for number, (_, hit) in enumerate(found) if hit]
+        if not hits:  # an address or a version may match as a whole, and none of its parts
+            return [(chunk, True)]
+        # The dots and dashes between parts that match belong to them.
+        first, last = hits[0], hits[-1]
+        return [
+            (text, hit or (first < number < last and not text.isalnum())) for number, (text, hit) in enumerate(found)
+        ]
 
     def _piece(self, piece: str) -> list[tuple[str, bool]]:
         if not self._holds(piece):
