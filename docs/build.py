@@ -19,7 +19,9 @@ import memoranda.agents.middleware
 import memoranda.backends
 import memoranda.backends.hooks
 import memoranda.backends.protocol
+import memoranda.episodes
 import memoranda.errors
+import memoranda.store.forgetting
 import memoranda.testing.scripted
 import memoranda.transfer
 from memoranda.backends.base import PAIRS, Backend
@@ -55,7 +57,23 @@ _GROUPS = {
         "Verification",
         "StoreStats",
     ],
+    "What asking gives back": ["Recall", "Hit", "ScoreParts", "IndexStatus", "EmbedderIndex"],
+    "Conversations": ["Turn"],
+    "Forgetting": ["Receipt"],
     "Files": ["FileData", "create_file_data"],
+}
+_EPISODES = {
+    "Recording": ["EpisodeRecorder", "Keeping", "mask_secrets", "backfill", "abackfill", "Backfilled"],
+    "Searching": ["search_past_conversations"],
+    "Conversations": [
+        "Turn",
+        "RecordedTurns",
+        "RecordedTurn",
+        "ThreadSummary",
+        "FoundEpisodes",
+        "Episode",
+        "EpisodeHit",
+    ],
 }
 
 
@@ -100,6 +118,9 @@ _TYPES = {
 }
 """What is said of names that have no docstring of their own at run time."""
 
+_BESIDE = {"Receipt": (memoranda.store.forgetting.Removed, memoranda.store.forgetting.Mention)}
+"""What something public is made of, though nobody imports it."""
+
 _SIGNATURES = {"ScriptedChatModel": "(script: Sequence = (), profile: dict | None = None)", "Observer": ""}
 """What is written where Python says too much."""
 
@@ -143,6 +164,7 @@ def pages() -> dict[str, str]:
         "python.md": python_page(),
         "backends.md": backends_page(),
         "agents.md": agents_page(),
+        "episodes.md": episodes_page(),
         "errors.md": errors_page(),
     }
 
@@ -153,7 +175,8 @@ def python_page() -> str:
         "# Python reference",
         "Everything here is imported from `memoranda`. Each method of `MemoryStore` that touches the database has an "
         "async twin with an `a` in front, made from the same definition. What stands behind an agent's paths is on "
-        "[backends](backends.md), agents and their middleware on [agents](agents.md).",
+        "[backends](backends.md), agents and their middleware on [agents](agents.md), the recording of conversations "
+        "on [episodes](episodes.md). What `index=` takes is in [the guide to embedders](../guides/embedders.md).",
     ]
     parts += _grouped(memoranda, _GROUPS, elsewhere=_AGENTS["Building an agent"])
     parts += ["## Moving in and out", "Imported from `memoranda.transfer`; see [the guide](../guides/moving.md)."]
@@ -215,6 +238,17 @@ def agents_page() -> str:
     for name in _TESTING:
         parts += _described(name, getattr(scripted, name))
     return "\n\n".join(parts) + "\n"
+
+
+def episodes_page() -> str:
+    """Everything that `memoranda.episodes` exports."""
+    parts = [
+        "# Episodes",
+        "Imported from `memoranda.episodes`; see [the guide](../guides/episodes.md). The recorder and the tool need "
+        "the extra `agents`. What they read and write are methods of the store: `record_turns`, `turns`, `threads`, "
+        "`search_episodes` and `forget_thread`, on [Python](python.md#memorystore).",
+    ]
+    return "\n\n".join([*parts, *_grouped(memoranda.episodes, _EPISODES)]) + "\n"
 
 
 def errors_page() -> str:
@@ -302,6 +336,8 @@ def _grouped(module: Any, groups: dict[str, list[str]], elsewhere: Collection[st
                 parts += [f"### `{name}`", _TYPES[name]]
             else:
                 parts += _described(name, getattr(module, name))
+            for other in _BESIDE.get(name, ()):
+                parts += _described(other.__name__, other)
     return parts
 
 
@@ -342,6 +378,7 @@ def _described(name: str, thing: Any, level: int = 3) -> list[str]:
     try:
         signature = str(inspect.signature(thing)).replace("memoranda.store.changes.", "")
         signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", signature)
+        signature = re.sub(r"<function (\S+) at 0x[0-9a-f]+>", r"\1", signature)
     except (TypeError, ValueError):
         signature = ""
     short = (

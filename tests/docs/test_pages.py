@@ -54,6 +54,7 @@ def test_the_reference_is_in_step() -> None:
         ("memoranda.backends.hooks", "backends.md"),
         ("memoranda.agents", "agents.md"),
         ("memoranda.agents.middleware", "agents.md"),
+        ("memoranda.episodes", "episodes.md"),
     ],
 )
 def test_everything_public_is_in_the_reference(module: str, names: str) -> None:
