@@ -158,12 +158,15 @@ def _named(span: Span, place: dict[str, Any]) -> list[Sql]:
     return asked if span.key is None else [*asked, Sql("items_of_key", {**place, "key": span.key})]
 
 
-def _by_scope(named: Sequence[Rows]) -> dict[int, dict[int, str]]:
+def _by_scope(answers: Sequence[Rows]) -> dict[int, dict[int, str]]:
     items: dict[int, dict[int, str]] = {}
-    for rows in named:
+    of, named = -1, dict[int, str]()
+    for rows in answers:
         for item_id, key in rows:
-            scope = IndexScope(item_id >> NUMBER_BITS, IndexKind.ITEMS).number
-            items.setdefault(scope, {})[item_id & NUMBER_MASK] = key
+            namespace_id = item_id >> NUMBER_BITS
+            if namespace_id != of:
+                of, named = namespace_id, items.setdefault(IndexScope(namespace_id, IndexKind.ITEMS).number, {})
+            named[item_id & NUMBER_MASK] = key
     return items
 
 

@@ -30,7 +30,7 @@ class Routed(NamedTuple):
 RoutedFactory: TypeAlias = Callable[[Mapping[str, Any]], "Routed | AbstractContextManager[Routed]"]
 """Given folders and what they lead to (None: an empty tree of its own), builds a backend with these routes."""
 
-Need: TypeAlias = Literal["asynchronous", "concurrent", "canonical"]
+Need: TypeAlias = Literal["asynchronous", "concurrent", "canonical", "searching"]
 T = TypeVar("T")
 
 
@@ -92,17 +92,19 @@ def check(
     """Make a check of a function of the backend.
 
     Args:
-        needs: The capability without which the check is skipped.
+        needs: The capability without which the check is skipped; `searching` is had by a backend with `search`.
         routes: The routes that the backend is to have; the function then gets a `Routed`.
     """
 
     def decorate(body: Callable[[Any, Any], Coroutine[Any, Any, None] | None]) -> Callable[[Any], None]:
         def method(self: Checks) -> None:
-            if needs is not None and not getattr(self.capabilities, needs):
+            if needs not in (None, "searching") and not getattr(self.capabilities, needs):
                 raise unittest.SkipTest(f"The backend does not claim {needs}.")
 
             def run() -> None:
                 with self.opened(routes) as backend:
+                    if needs == "searching" and not hasattr(backend if routes is None else backend.tree, "search"):
+                        raise unittest.SkipTest("The backend has no search.")
                     running = body(self, backend)
                     if running is not None:
                         asyncio.run(running)

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from memoranda.testing.backend_conformance.checks import BackendFactory, Capabilities, Routed, RoutedFactory
+from memoranda.testing.backend_conformance.finding import FindChecks
 from memoranda.testing.backend_conformance.listing import DeleteChecks, GlobChecks, ListChecks
 from memoranda.testing.backend_conformance.reading import ReadChecks
 from memoranda.testing.backend_conformance.routes import RouteChecks
@@ -24,6 +25,7 @@ GROUPS: dict[str, type] = {
     "Folders": ListChecks,
     "Patterns": GlobChecks,
     "Searching": GrepChecks,
+    "Finding passages": FindChecks,
     "Deleting": DeleteChecks,
     "Uploads and downloads": TransferChecks,
     "Async, and many at once": AsyncChecks,
@@ -41,6 +43,7 @@ class BackendConformance(
     ListChecks,
     GlobChecks,
     GrepChecks,
+    FindChecks,
     DeleteChecks,
     TransferChecks,
     AsyncChecks,
