@@ -280,11 +280,11 @@ def test_a_filling_index_does_not_say_how_far_it_is(store: MemoryStore, store_ur
     assert {row["progress"] for row in contents_of(store_url).tables["indexes"]} == {""}
 
 
-def test_the_servers_statistics_hold_nothing(postgres_url: str, open_here: Any) -> None:
-    store = open_here(postgres_url)
+def test_the_servers_statistics_hold_nothing(other_postgres_url: str, open_here: Any) -> None:
+    store = open_here(other_postgres_url)
     for number in range(40):
         store.put(("quibblewort",), f"quibblekey{number}", {"x": number})
-    with psycopg.connect(postgres_url, autocommit=True, options="-c search_path=memoranda") as server:
+    with psycopg.connect(other_postgres_url, autocommit=True, options="-c search_path=memoranda") as server:
         server.execute("ANALYZE")
         sampled = (
             "SELECT count(*) FROM pg_stats WHERE schemaname = 'memoranda' AND CAST(pg_stats AS text) LIKE '%quibble%'"
@@ -295,7 +295,7 @@ def test_the_servers_statistics_hold_nothing(postgres_url: str, open_here: Any) 
         store.put(("bob",), "a", {"x": 1})
         cleaned = store.finish_forgetting()
         assert server.execute(sampled).fetchone() == (0,)
-        assert not any("statistics" in each for each in cleaned.unreached)
+        assert not [each for each in cleaned.unreached if "statistics" in each]
 
 
 def test_a_running_transaction_is_told_of(postgres_url: str, open_here: Any) -> None:
