@@ -156,7 +156,7 @@ def read_texts(
     now = context.clock()
     statements: list[Sql] = []
     for scope, source in sources:
-        place = {"id": scope.namespace_id << NUMBER_BITS | source}
+        place = {"tenant": context.tenant, "id": scope.namespace_id << NUMBER_BITS | source}
         if scope.kind == IndexKind.ITEMS:
             statements.append(Sql("item_found", {**place, "now": now}))
         else:

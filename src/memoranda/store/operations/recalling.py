@@ -294,9 +294,9 @@ def _read_sources(context: Context, wanted: list[tuple[int, int]]) -> Body[Sourc
         scope = IndexScope.of(number)
         row_id = scope.namespace_id << 32 | source
         if scope.kind == IndexKind.ITEMS:
-            statements.append(Sql("item_found", {"id": row_id, "now": now}))
+            statements.append(Sql("item_found", {"tenant": context.tenant, "id": row_id, "now": now}))
         else:
-            statements.append(Sql("turn_found", {"id": row_id}))
+            statements.append(Sql("turn_found", {"tenant": context.tenant, "id": row_id}))
     found: list[Rows] = yield Batch(statements, last=True)
     sources: Sources = {}
     for place, rows in zip(wanted, found, strict=True):

@@ -83,5 +83,6 @@ def search_items(found: list[Scored]) -> list[SearchItem]:
 
 def _read(context: Context, ids: list[int]) -> Body[list[Row]]:
     now = context.clock()
-    found: list[Rows] = yield Batch([Sql("item_found", {"id": item_id, "now": now}) for item_id in ids], last=True)
+    place = {"tenant": context.tenant, "now": now}
+    found: list[Rows] = yield Batch([Sql("item_found", {**place, "id": item_id}) for item_id in ids], last=True)
     return [rows[0] for rows in found if rows]

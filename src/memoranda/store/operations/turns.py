@@ -9,17 +9,15 @@ from hashlib import blake2b
 from typing import Final
 
 from memoranda.errors import InvalidValueError
-from memoranda.store.changes import Author, Namespace
-from memoranda.store.effects import Batch, Body, Operation, Sql, call, query, transact
+from memoranda.store.changes import Namespace
+from memoranda.store.effects import Batch, Body, Operation, Sql, call, transact
 from memoranda.store.keys import MAX_KEY_BYTES, MAX_NAME_BYTES, is_plain_text
 from memoranda.store.namespaces import encode_namespace, encode_writable
 from memoranda.store.operations.context import Context
-from memoranda.store.operations.indexing import IndexKind
-from memoranda.store.operations.item_passages import unpack_placed
+from memoranda.store.operations.forget_turns import forget_turns
 from memoranda.store.operations.tending import tend_all
 from memoranda.store.operations.turn_passages import indexed_turn
 from memoranda.store.operations.turn_writing import Circumstances, Piece, Prepared, write_turns
-from memoranda.store.operations.workspace import Scope, Workspace
 from memoranda.store.turns import ROLES, RecordedTurns, Turn
 from memoranda.store.values import to_datetime, to_microseconds
 
@@ -137,38 +135,7 @@ def forget_thread(context: Context, scope: Namespace, thread_id: str) -> Operati
     """
     labels, thread = encode_namespace(tuple(scope)), checked_thread(thread_id)
 
-    def body() -> Body[tuple[int, list[int]]]:
-        work = Workspace(context, Author())
-        rows = yield from query("lock_namespace", tenant=context.tenant, labels=labels)
-        if not rows:
-            return 0, []
-        yield from work.open([], {labels})
-        forgotten = yield from remove_threads(work.scopes[labels], [thread])
-        yield Batch(work.statements(), last=True)
-        return forgotten, work.to_tend
-
-    forgotten, to_tend = yield from transact("write", body)
-    yield from tend_all(context, to_tend)
-    return forgotten
-
-
-def remove_threads(scope: Scope, threads: Sequence[str]) -> Body[int]:
-    """Remove conversations of a locked namespace, and take their passages out of its index.
-
-    Args:
-        scope: The namespace's row, in a `Workspace`.
-        threads: The conversations.
-
-    Returns:
-        How many turns there were.
-    """
-    places = [{"namespace_id": scope.id, "thread_id": thread} for thread in threads]
-    found = yield Batch([Sql("turns_to_forget", place) for place in places])
-    rows = [row for one in found for row in one]
-    scope.index.kill(IndexKind.TURNS, [entry.number for _, packed in rows for entry in unpack_placed(packed)])
-    scope.changed = True
-    yield Batch([Sql(name, place) for place in places for name in ("delete_turns_of_thread", "delete_thread")])
-    return len(rows)
+    return (yield from forget_turns(context, labels, "thread", thread)).turns
 
 
 def checked_thread(thread_id: str) -> str:

@@ -82,7 +82,10 @@ JOIN items i ON i.namespace_id = n.id AND i.live = 1 AND i.passages IS NULL
 WHERE n.tenant = :tenant;
 
 -- name: turn_to_embed
-SELECT role, speaker, at, body FROM turns WHERE id = :id;
+SELECT t.role, t.speaker, t.at, t.body
+FROM turns t
+JOIN namespaces n ON n.id = t.namespace_id
+WHERE t.id = :id AND n.tenant = :tenant;
 
 -- name: index_setting
 SELECT value FROM index_settings WHERE tenant = :tenant AND name = :setting;

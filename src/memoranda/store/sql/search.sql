@@ -40,13 +40,13 @@ LIMIT :limit;
 SELECT i.id, n.labels, i.key, i.revision, i.kind, i.created_at, i.updated_at, i.ttl, i.meta, i.body, i.index_fields
 FROM items i
 JOIN namespaces n ON n.id = i.namespace_id
-WHERE i.id = :id AND i.live = 1 AND (i.expires_at IS NULL OR i.expires_at > :now);
+WHERE i.id = :id AND n.tenant = :tenant AND i.live = 1 AND (i.expires_at IS NULL OR i.expires_at > :now);
 
 -- name: turn_found
 SELECT t.id, n.labels, t.thread_id, t.message_id, t.role, t.speaker, t.body
 FROM turns t
 JOIN namespaces n ON n.id = t.namespace_id
-WHERE t.id = :id;
+WHERE t.id = :id AND n.tenant = :tenant;
 
 -- name: keep_passages
 UPDATE items SET passages = :passages WHERE id = :id AND revision = :revision;

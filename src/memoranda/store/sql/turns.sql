@@ -154,13 +154,3 @@ WHERE n.tenant = :tenant AND n.labels >= :low AND n.labels < :high
 ORDER BY h.last_at DESC, n.labels, h.thread_id
 LIMIT :limit;
 
--- name: turns_to_forget
-SELECT id, passages
-FROM turns
-WHERE namespace_id = :namespace_id AND thread_id = :thread_id;
-
--- name: delete_turns_of_thread
-DELETE FROM turns WHERE namespace_id = :namespace_id AND thread_id = :thread_id;
-
--- name: delete_thread
-DELETE FROM threads WHERE namespace_id = :namespace_id AND thread_id = :thread_id;
