@@ -9,7 +9,9 @@ import pytest
 
 from memoranda import Append, ChangeSet, MemoryStore
 from memoranda.cli.app import COMMANDS
+from memoranda.store.turns import Turn
 from tests.cli.conftest import Run
+from tests.cli.test_bench import LOCOMO
 
 LINES = {
     "ls": ["ls"],
@@ -17,6 +19,8 @@ LINES = {
     "cat": ["cat", "/notes/tea.md"],
     "grep": ["grep", "e"],
     "glob": ["glob", "*.md"],
+    "search": ["search", "green"],
+    "recall": ["recall", "green"],
     "write": ["write", "/notes/日记.md", "tea"],
     "edit": ["edit", "/notes/tea.md", "green", "GREEN"],
     "rm": ["rm", "/notes/tea.md"],
@@ -30,11 +34,18 @@ LINES = {
     "proposals show": ["proposals", "show", "{proposal}"],
     "proposals accept": ["proposals", "accept", "{proposal}"],
     "proposals reject": ["proposals", "reject", "{proposal}"],
+    "episodes ls": ["episodes", "ls"],
+    "episodes show": ["episodes", "show", "t"],
+    "episodes search": ["episodes", "search", "kettle"],
+    "episodes import": ["episodes", "import", "{folder}/chat.jsonl"],
     "import": ["import", "{folder}"],
     "export": ["export", "{folder}/out"],
+    "forget": ["forget", "--scope", "ann", "--yes"],
     "verify": ["verify"],
     "stats": ["stats"],
+    "reindex": ["reindex"],
     "migrate": ["migrate"],
+    "bench": ["bench", "locomo", "--data", "{folder}/locomo.json"],
 }
 
 
@@ -43,6 +54,9 @@ def test_json(notes: Run, store: MemoryStore, tmp_path: Path, command: str) -> N
     proposal = store.propose(ChangeSet([Append(("ann",), "/notes/tea.md", "oolong")]))
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "a.md").write_text("tea")
+    (tmp_path / "source" / "chat.jsonl").write_text('{"role": "user", "content": "The kettle is green."}\n')
+    (tmp_path / "source" / "locomo.json").write_text(json.dumps(LOCOMO))
+    store.record_turns(("ann",), "t", [Turn("m", "user", "The kettle is green.")])
     line = [part.format(folder=tmp_path / "source", proposal=proposal.id) for part in LINES[command]]
     result = notes(*line, "--json")
     assert isinstance(json.loads(result.stdout), dict)

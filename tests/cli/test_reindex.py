@@ -72,7 +72,7 @@ def test_meaning_is_found_after_reindexing_only(filled: Run, run_json: RunJson, 
     assert by_variable[0]["key"] == "/sport.md"
     assert run_json("search", "regatta", "--embed", "fake:one")["items"][0]["key"] == "/sport.md"
     filled("recall", "mozzarella", "--embed", "none", code=1, MEMORANDA_EMBED="fake:one")
-    filled("recall", "mozzarella", code=1)
+    assert "add --embed fake:one to find by meaning" in filled("recall", "mozzarella", code=1).stderr
 
 
 def test_an_index_that_is_being_built_is_told_with_the_way_out(filled: Run, fakes: dict[str, Fake]) -> None:

@@ -50,7 +50,9 @@ def nothing_found(
     if query is not None:
         tries.append(f"try fewer or other words, or `memoranda grep {quoted(query)}` for the text as it stands")
         if session.settings.embed is None:
-            tries.append("add --embed local to find by meaning too")
+            # Vectors that are there are of use to their own embedder only.
+            names = [index.name for index in session.reading().index_status().indexes if index.state == "serving"]
+            tries.append(f"add --embed {quoted(names[0] if names else 'local')} to find by meaning too")
     session.note(f"Nothing{place} answers that{': ' if tries else ''}{'; '.join(tries)}.")
 
 
