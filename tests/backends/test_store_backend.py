@@ -384,3 +384,15 @@ def test_documents_and_plain_keys_are_left_in_their_form(files: StoreBackend, st
 def test_a_namespace_that_nothing_can_be_written_to_is_told_at_once() -> None:
     with pytest.raises(InvalidNamespaceError, match="reserved by LangGraph"):
         StoreBackend(namespace=("langgraph",))
+
+
+@pytest.mark.parametrize("before", [[], [WriteFile("/a", "new"), DeleteFile("/a")]])
+def test_a_file_moves_once_and_no_folder_in_its_place(store: MemoryStore, before: list[Any]) -> None:
+    """In one commit; the store would take the folder of that name for what is meant."""
+    files = StoreBackend(namespace=("ann",), store=store)
+    files.write("/a", "file")
+    files.write("/a/inner", "folder")
+    moves = before or [MoveFile("/a", "/b")]
+    result = files.commit([*moves, MoveFile("/a", "/c")])
+    assert result.error == "Error: File '/a' not found"
+    assert files.read("/a/inner").error is None and files.read("/a").error is None

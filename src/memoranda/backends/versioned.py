@@ -230,15 +230,17 @@ class VersionedFiles(VersionedReading):
 
     def _no_file_to_move(self, changes: Sequence[PlacedChange]) -> Steps[Place | None]:
         """The first move of a commit whose source is no file: the store would move the folder of that name."""
-        made: set[str] = set()
-        wanted: list[Place] = []
+        is_there: dict[str, bool] = {}  # what the changes before have made of a path
+        sources: list[tuple[Place, bool | None]] = []
         for place, change, to in changes:
-            if to is not None and place.path not in made:
-                wanted.append(place)
-            if not isinstance(change, DeleteFile):
-                made.add((to or place).path)
-        items = (yield from self._get(wanted)) if wanted else []
-        return next((place for place, item in zip(wanted, items, strict=True) if item is None), None)
+            if to is not None:
+                sources.append((place, is_there.get(place.path)))
+            is_there[place.path] = to is None and not isinstance(change, DeleteFile)
+            if to is not None:
+                is_there[to.path] = True
+        asked = [place for place, known in sources if known is None]
+        items = iter((yield from self._get(asked)) if asked else ())
+        return next((p for p, known in sources if not (next(items) is not None if known is None else known)), None)
 
     def store_changes(self, changes: Sequence[PlacedChange]) -> tuple[MemoryStore, list[Change]]:
         return self.store, self._changes(changes)
