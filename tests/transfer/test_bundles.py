@@ -94,6 +94,18 @@ def test_times_to_live_are_kept(store: MemoryStore, other_store_url: str, open_h
     assert other.get(("ann",), "short", refresh_ttl=False) is None
 
 
+def test_what_is_not_to_be_found_stays_so(
+    store: MemoryStore, other_store_url: str, open_here: Opening, bundle: Path
+) -> None:
+    store.put(("ann",), "wish", {"text": "a secret wish"}, index=False)
+    store.put(("ann",), "note", {"text": "a wish", "source": "chat"}, index=["text"])
+    export_bundle(store, bundle)
+    other = open_here(other_store_url)
+    import_bundle(other, bundle)
+    assert [hit.key for hit in other.recall(("ann",), "wish")] == ["note"]
+    assert other.recall(("ann",), "chat").hits == ()
+
+
 def test_what_has_expired_is_left_out_of_a_bundle(
     store: MemoryStore, other_store_url: str, open_here: Opening, bundle: Path
 ) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from base64 import b64decode
 from typing import Any, cast
 
+import orjson
+
 from memoranda.errors import MemorandaError
+from memoranda.store.keys import is_plain_text
 from memoranda.store.namespaces import encode_writable
 from memoranda.store.operations.context import checked_ttl
 from memoranda.store.values import Kind
@@ -31,6 +34,15 @@ class Fields:
     def optional_text(self, name: str) -> str | None:
         """A text, or None."""
         return None if self._fields.get(name) is None else self.text(name)
+
+    def optional_texts(self, name: str) -> str | None:
+        """A list of texts, as JSON; or None."""
+        found = self._fields.get(name)
+        if found is None:
+            return None
+        if not isinstance(found, list) or not all(is_plain_text(text) and text for text in cast("list[object]", found)):
+            raise ValueError(f"its {name!r} is no list of texts")
+        return orjson.dumps(found).decode()
 
     def number(self, name: str, least: int = 0) -> int:
         """A whole number, `least` at least."""

@@ -177,6 +177,8 @@ def _dump_item(item: WholeItem) -> bytes:
         fields["expires_at"] = item.expires_at
     if item.ttl is not None:
         fields["ttl"] = item.ttl
+    if item.index_fields is not None:
+        fields["index"] = orjson.loads(item.index_fields)
     fields["revisions"] = [_dump_revision(entry) for entry in item.revisions]
     return orjson.dumps(fields)
 
@@ -230,6 +232,7 @@ def _load_item(given: Fields) -> WholeItem:
         given.optional_number("expires_at", -LARGEST),
         given.minutes("ttl"),
         revisions,
+        given.optional_texts("index"),
     )
 
 

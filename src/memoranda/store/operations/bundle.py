@@ -232,7 +232,7 @@ def _groups(weights: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
 
 
 def _item(labels: str, row: Row, revisions: list[Row]) -> WholeItem:
-    key, kind, live, created_at, updated_at, expires_at, ttl, meta, body = row
+    key, kind, live, created_at, updated_at, expires_at, ttl, meta, body, index_fields = row
     stored = Stored(Kind(kind), meta, body) if live else None
     return WholeItem(
         labels,
@@ -243,6 +243,7 @@ def _item(labels: str, row: Row, revisions: list[Row]) -> WholeItem:
         expires_at,
         ttl,
         tuple(WholeRevision(*entry) for entry in revisions),
+        index_fields,
     )
 
 
@@ -332,7 +333,7 @@ def _rows(scope: Scope, item: WholeItem, offset: int | None) -> list[Sql]:
                 "meta": meta,
                 "body": body,
                 "passages": None,
-                "index_fields": None,
+                "index_fields": item.index_fields,
             },
         )
     ]

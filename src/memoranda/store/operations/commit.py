@@ -215,8 +215,8 @@ def _value(step: Planned, value: Value, item: ItemState, now: int) -> Stored:
 def _write(work: Workspace, index: int, step: Planned, item: ItemState, change: Write) -> Body[Outcome]:
     stored = _value(step, change.value, item, work.now)
     ttl = change.ttl
-    if change.index is not True:
-        item.index_fields = index_fields_text(change.index)
+    if change.index is not True or item.stored is None:
+        item.index_fields = index_fields_text(change.index, work.context.index_fields)
     # A base that is the current state needs no merging; a deleted item is as good as one that never was.
     current = item.revision if item.stored is not None else 0
     if change.base is None or change.base == current:
@@ -312,6 +312,8 @@ def _append(work: Workspace, index: int, item: ItemState, change: Append) -> Out
             "Edit the document, or append to another file.",
         )
     _require_path(item)
+    if item.stored is None:
+        item.index_fields = index_fields_text(None, work.context.index_fields)
     separator = "\n" if before and not before.endswith("\n") else ""
     ttl = item.ttl if item.stored is not None else work.context.default_ttl
     work.record(item, file_stored((before or "") + separator + text, work.now, item.stored), "append", ttl=ttl)

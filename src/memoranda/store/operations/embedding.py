@@ -171,7 +171,7 @@ def read_texts(
 
 def _texts_of_item(context: Context, row: Row) -> dict[int, str]:
     _, _, key, _, kind, _, _, _, meta, body, index_fields = row
-    fields = fields_of(index_fields, context.index_fields)
+    fields = fields_of(index_fields)
     path = key if key.startswith("/") else ""
     passages = passages_of_item(key, Stored(Kind(kind), meta, body), fields)
     return {passage.digest: indexed_text(passage, path=path) for passage in passages}

@@ -50,16 +50,18 @@ def pack_placed(placed: Sequence[Placed]) -> bytes:
     return b"".join(_ROW.pack(*entry) for entry in placed)
 
 
-def fields_of(index_fields: str | None, default: tuple[str, ...]) -> tuple[str, ...]:
+def fields_of(index_fields: str | None) -> tuple[str, ...]:
     """Which fields of an item are indexed; none: it is not to be found."""
-    return default if index_fields is None else tuple(orjson.loads(index_fields))
+    return DEFAULT_FIELDS if index_fields is None else tuple(orjson.loads(index_fields))
 
 
-def index_fields_text(index: Sequence[str] | bool | None) -> str | None:
-    """How an item's row keeps what its writer said about indexing; see `Write`."""
-    if index is None or index is True:
-        return None
-    return orjson.dumps(list(index or ())).decode()
+def index_fields_text(index: Sequence[str] | bool | None, default: tuple[str, ...]) -> str | None:
+    """How an item's row keeps what its writer said about indexing (see `Write`), and what its store was opened with.
+
+    So whoever reads the item later, through a store with other settings, cuts it as it was indexed.
+    """
+    fields = default if index is None or index is True else tuple(index or ())
+    return None if fields == DEFAULT_FIELDS else orjson.dumps(fields).decode()
 
 
 def passages_of_item(key: str, stored: Stored, fields: tuple[str, ...]) -> list[Passage]:
@@ -68,10 +70,10 @@ def passages_of_item(key: str, stored: Stored, fields: tuple[str, ...]) -> list[
         return []
     if stored.kind == Kind.JSON:
         found = passages_of_json(decode_value(stored), fields)
-    elif fields == DEFAULT_FIELDS or "content" in fields or "$" in fields:
+    elif "content" in fields or "$" in fields:
         found = passages_of(stored.body.decode(), path=key)
     else:
-        found = passages_of_json(decode_value(stored), fields)
+        found = []
     return list({passage.digest: passage for passage in found}.values())
 
 

@@ -11,7 +11,7 @@ from memoranda.store.effects import Body, Operation, query, transact
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.index_loading import LabelRange, joined_numbers
 from memoranda.store.operations.indexing import BLOCK_PASSAGES, IndexKind, IndexScope
-from memoranda.store.operations.item_passages import DEFAULT_FIELDS, Placed, entry_of, indexed
+from memoranda.store.operations.item_passages import Placed, entry_of, fields_of, indexed
 from memoranda.store.operations.reconstruct import stored_at
 from memoranda.store.values import Kind, Stored
 
@@ -31,6 +31,8 @@ class PastItem(NamedTuple):
     revision: int
     at: int
     stored: Stored
+    fields: tuple[str, ...]
+    """What of it is indexed: as it is said now, for what was hidden since stays hidden."""
 
 
 def past_items(context: Context, where: LabelRange, moment: int) -> Operation[list[PastItem]]:
@@ -50,7 +52,7 @@ def _past_items(context: Context, where: LabelRange, moment: int) -> Body[list[P
             while rows := (
                 yield from query("past_items", namespace_id=namespace_id, after=after, now=now, limit=_PAGE)
             ):
-                for item_id, key, revision, kind, live, meta, body in rows:
+                for item_id, key, revision, kind, live, meta, body, index_fields in rows:
                     current = Stored(Kind(kind), meta, body) if live else None
                     (known,) = yield from query("revision_at", item_id=item_id, at=moment)
                     if known[0] is None:
@@ -58,7 +60,8 @@ def _past_items(context: Context, where: LabelRange, moment: int) -> Body[list[P
                     stored = yield from stored_at(item_id, known[0], revision, current)
                     if stored is not None:
                         (entry,) = yield from query("time_of_revision", item_id=item_id, revision=known[0])
-                        found.append(PastItem(namespace_id, item_id, labels, key, known[0], entry[0], stored))
+                        fields = fields_of(index_fields)
+                        found.append(PastItem(namespace_id, item_id, labels, key, known[0], entry[0], stored, fields))
                 after = rows[-1][0]
         if len(heads) < _PAGE:
             return found
@@ -83,6 +86,6 @@ def index_in_memory(items: Sequence[PastItem]) -> list[ScopePart]:
 def _entries(items: Sequence[PastItem]) -> Iterator[Entry]:
     number = 0
     for item in items:
-        for place, (passage, terms) in enumerate(indexed(item.key, item.stored, DEFAULT_FIELDS)):
+        for place, (passage, terms) in enumerate(indexed(item.key, item.stored, item.fields)):
             number += 1
             yield entry_of(Placed(number, place, passage.digest), item.item_id, item.at, item.stored.kind, terms)

@@ -19,7 +19,7 @@ from memoranda.store.namespaces import decode_namespace, encode_namespace, prefi
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.index_loading import LabelRange, LoadedIndex, load_index, span_below
 from memoranda.store.operations.indexing import IndexKind, IndexScope
-from memoranda.store.operations.item_passages import DEFAULT_FIELDS, NUMBER_MASK, fields_of, passages_of_item
+from memoranda.store.operations.item_passages import NUMBER_MASK, fields_of, passages_of_item
 from memoranda.store.operations.past_index import index_in_memory, past_items
 from memoranda.store.recalled import HIT_KINDS, Hit, HitKind, Recall, ScoreParts
 from memoranda.store.values import Kind, Stored, to_datetime, to_microseconds
@@ -252,7 +252,7 @@ def _rank_past(context: Context, wanted: Wanted, moment: int) -> Operation[tuple
         loaded.parts = (yield from call(lambda: index_in_memory(items))) + loaded.parts
         for item in items:
             place = (IndexScope(item.namespace_id, IndexKind.ITEMS).number, item.item_id & NUMBER_MASK)
-            sources[place] = item_source(item.labels, item.key, item.revision, item.stored, DEFAULT_FIELDS)
+            sources[place] = item_source(item.labels, item.key, item.revision, item.stored, item.fields)
     # What is made for one query is kept for none.
     ranked = yield from call(lambda: rank_loaded(context, wanted, replace(loaded, key=()), None))
     notice = "Answered by words alone: what was there at an earlier time has no vectors."
@@ -308,9 +308,7 @@ def _read_sources(context: Context, wanted: list[tuple[int, int]]) -> Body[Sourc
 
 def _item(context: Context, row: Row) -> Source:
     _, labels, key, revision, kind, _, _, _, meta, body, index_fields = row
-    return item_source(
-        labels, key, revision, Stored(Kind(kind), meta, body), fields_of(index_fields, context.index_fields)
-    )
+    return item_source(labels, key, revision, Stored(Kind(kind), meta, body), fields_of(index_fields))
 
 
 def item_source(labels: str, key: str, revision: int, stored: Stored, fields: tuple[str, ...]) -> Source:

@@ -44,7 +44,10 @@ class WholeRevision(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WholeItem:
-    """An item with its history, oldest revision first; `stored` is None for a deleted one."""
+    """An item with its history, oldest revision first; `stored` is None for a deleted one.
+
+    `index_fields` says which of its fields are indexed, as JSON; None: all.
+    """
 
     labels: str
     key: str
@@ -54,6 +57,7 @@ class WholeItem:
     expires_at: int | None
     ttl: float | None
     revisions: tuple[WholeRevision, ...] = ()
+    index_fields: str | None = None
 
     @property
     def digest(self) -> bytes:

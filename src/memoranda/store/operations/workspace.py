@@ -311,7 +311,7 @@ class Workspace:
             index.kill(IndexKind.ITEMS, [entry.number for entry in old])
             item.passages = b"" if stored is None else None
             return
-        fields = fields_of(item.index_fields, self.context.index_fields)
+        fields = fields_of(item.index_fields)
         found = self._prepared.get((item.key, stored.body)) if fields == self.context.index_fields else None
         if found is None:
             found = indexed(item.key, stored, fields)

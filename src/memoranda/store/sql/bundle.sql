@@ -17,7 +17,7 @@ ORDER BY i.id
 LIMIT :limit;
 
 -- name: whole_item
-SELECT key, kind, live, created_at, updated_at, expires_at, ttl, meta, body
+SELECT key, kind, live, created_at, updated_at, expires_at, ttl, meta, body, index_fields
 FROM items
 WHERE id = :id;
 

@@ -55,7 +55,7 @@ UPDATE items SET passages = :passages WHERE id = :id AND revision = :revision;
 SELECT id FROM namespaces WHERE id = :id {for_update};
 
 -- name: past_items
-SELECT id, key, revision, kind, live, meta, body
+SELECT id, key, revision, kind, live, meta, body, index_fields
 FROM items
 WHERE namespace_id = :namespace_id AND id > :after AND (expires_at IS NULL OR expires_at > :now)
 ORDER BY id
