@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import faulthandler
 import gc
-import os
 import signal
 import sys
 import tempfile
@@ -42,9 +41,8 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """The URL of a running server; workers of one test run share it."""
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
-    with running_server(Path(tempfile.gettempdir()) / f"memoranda-postgres-{run}") as url:
+    """The URL of a running server, this worker's own: the feed waits for every transaction of its server."""
+    with running_server(Path(tempfile.gettempdir()) / f"memoranda-postgres-{uuid.uuid4().hex}") as url:
         yield url
 
 

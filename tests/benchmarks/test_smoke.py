@@ -51,7 +51,7 @@ def test_store_times_every_operation_of_every_contender(engine: str, server: lis
     peer = {"sqlite": "SqliteStore", "postgres": "PostgresStore"}[engine]
     names = ("Memoranda", peer, f"Deep Agents / {peer}", "Deep Agents / Memoranda", "InMemoryStore")
     for name in names:
-        assert measured["put, create"][name]["count"] == 3
+        assert 1 <= measured["put, create"][name]["count"] <= 3  # fewer where the time is used up
         assert measured["put, create"][name]["p50_ms"] > 0
     assert set(found["results"][f"million/{engine}"]) == set(PLAN)
     assert found["results"][f"history/{engine}"]["get_at_1_p50_ms"] > 0
@@ -79,7 +79,7 @@ def test_traffic_fails_nowhere(engine: str, server: list[str], tmp_path: Path) -
 def test_turns_are_timed_beside_deep_agents(engine: str, server: list[str], tmp_path: Path) -> None:
     found = run("benchmarks.turn", tmp_path, *server)["results"][engine]
     for name in ("Memoranda", "Memoranda, guarded", "Deep Agents / Memoranda", "Deep Agents / InMemoryStore"):
-        assert {by_name[name]["count"] for by_name in found["turns"].values()} == {3}
+        assert {by_name[name]["count"] for by_name in found["turns"].values()} <= {1, 2, 3}
         assert set(found["overhead"]["later turn"][name]) == {"p50_ms", "p95_ms"}
 
 

@@ -204,7 +204,8 @@ class Reused:
                     UNION ALL SELECT 3, attrelid, xmin FROM pg_attribute WHERE attrelid IN (SELECT oid FROM relations)
                     UNION ALL SELECT 4, oid, xmin FROM pg_constraint WHERE conrelid IN (SELECT oid FROM relations)
                     UNION ALL SELECT 5, oid, xmin FROM pg_trigger WHERE tgrelid IN (SELECT oid FROM relations)
-                    UNION ALL SELECT 6, oid, xmin FROM pg_proc WHERE pronamespace IN (SELECT oid FROM schemas))
+                    UNION ALL SELECT 6, oid, xmin FROM pg_proc WHERE pronamespace IN (SELECT oid FROM schemas)
+                    UNION ALL SELECT 7, starelid, xmin FROM pg_statistic WHERE starelid IN (SELECT oid FROM relations))
             SELECT md5(string_agg(each::text, ',' ORDER BY kind, oid, xmin::text)),
                 (SELECT sum(pg_relation_size(oid)) > {self._LARGE} FROM relations)
             FROM catalogue each

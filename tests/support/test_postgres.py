@@ -60,6 +60,7 @@ CHANGES = [
     "GRANT SELECT ON memoranda.items TO PUBLIC",
     "CREATE TABLE public.store (key text)",
     "DROP SCHEMA memoranda CASCADE",
+    "ANALYZE",
     "INSERT INTO memoranda.memoranda_schema VALUES (999, 0)",
     "DELETE FROM memoranda.memoranda_schema WHERE number > 1",
 ]
