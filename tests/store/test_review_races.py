@@ -71,7 +71,7 @@ def test_a_folder_that_is_born_while_it_is_deleted(
 ) -> None:
     store = open_here(postgres_url)
     effect = cast("Transact", next(delete_folder(store.context, encode_namespace(ns), "/a.md", Author())))
-    result = play(postgres_url, effect.body(), "lock_namespace", lambda: store.write(ns, "/a.md", "x"))
+    result, _ = play(postgres_url, effect.body(), "lock_namespace", lambda: store.write(ns, "/a.md", "x"))
     assert result.revisions == ()
     assert store.get(ns, "/a.md").value["content"] == "x"
 
