@@ -15,12 +15,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.recall import asking, datasets, ours, peers, report, targets
+from benchmarks.recall import asking, datasets, ours, peers, report, stores, targets
 from benchmarks.recall.datasets import Dataset
 from benchmarks.recall.embedders import MODELS, PACKAGES, Cached
 from benchmarks.recall.peers import Contender
 from benchmarks.recall.sample import sample
 from benchmarks.support import machine, running
+from benchmarks.support.postgres import running_server, settings
 from benchmarks.support.report import Report
 
 SETS = ("locomo", "locomo-sessions", "memdaily", "memdaily-mixed", "beam", "sample")
@@ -34,13 +35,18 @@ def main() -> int:
     with ExitStack() as stack:
         folder = stack.enter_context(running.workplace(options.folder))
         kept = {name: value for name, value in vars(options).items() if name not in (*running.PRIVATE, "data", "cache")}
-        found = Report("benchmarks.recall", kept, machine.describe(None))
+        server = None
+        if options.through == "store" and "postgres" in options.engines:
+            server = stack.enter_context(running_server(options.postgres_url))
+        found = Report("benchmarks.recall", kept, machine.describe(settings(server) if server else None))
         found.notes += _missing(options)
         found.show_machine(console)
         if options.json:
             stack.callback(found.save, options.json)  # what was found until Ctrl-C, too
         embedders = [Cached(name, options.cache) for name in options.embedders]
         contenders = list(_contenders(options, embedders, folder))
+        if options.through == "store":
+            contenders = [*_stores(options, embedders, folder, server, stack), *peers.words()]
         for dataset in _sets(options):
             _embed_questions(dataset, embedders)
             _measure(dataset, contenders, found, console)
@@ -73,6 +79,8 @@ def _measure(dataset: Dataset, contenders: Sequence[Contender], found: Report, c
     console.print(report.figures_table(dataset, figures, differences))
     console.print(report.categories_table(dataset, figures))
     targets.promise(found, dataset.name, figures)
+    for name, differing in report.unlike(runs).items():
+        found.promise(f"{dataset.name}: {name}, answers that the engines order otherwise", differing, 0, "")
 
 
 def _contenders(options: Options, embedders: Sequence[Cached], folder: Path) -> Iterator[Contender]:
@@ -85,6 +93,17 @@ def _contenders(options: Options, embedders: Sequence[Cached], folder: Path) -> 
         for package, make in peers.PEERS.items():
             if find_spec(package):
                 yield from make(embedders, folder)
+
+
+def _stores(
+    options: Options, embedders: Sequence[Cached], folder: Path, server: str | None, stack: ExitStack
+) -> Iterator[Contender]:
+    for engine in options.engines:
+        for embedder in (None, *embedders):
+            name = targets.ours(embedder.name) if embedder else targets.WORDS
+            store = stack.enter_context(stores.opened(engine, folder, server, embedder))
+            yield stores.conversations(f"{name} ({engine})", store)
+            yield stores.items(f"{name}, each turn an item ({engine})", store)
 
 
 def _sets(options: Options) -> Iterator[Dataset]:
@@ -138,6 +157,12 @@ def _options() -> Options:
         default=tuple(MODELS),
         metavar="LIST",
         help=f"of {','.join(MODELS)}; empty: words only (default: all that are installed)",
+    )
+    parser.add_argument(
+        "--through",
+        choices=("layer", "store"),
+        default="layer",
+        help="layer: the ranking by itself, beside its peers; store: stores on both engines (default: layer)",
     )
     parser.add_argument("--no-peers", action="store_true", help="Memoranda and FTS5 alone")
     parser.add_argument(

@@ -54,11 +54,19 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one person or project has: questions are asked of it alone."""
+    """What one person or project has: questions are asked of it alone.
+
+    Args:
+        name: Of the scope.
+        turns: What is to be found.
+        questions: What is asked.
+        said: Where whole sessions are to be found, the turns in them.
+    """
 
     name: str
     turns: tuple[Turn, ...]
     questions: tuple[Question, ...]
+    said: tuple[Turn, ...] = ()
 
     def sessions(self) -> Scope:
         """The same with whole sessions to be found instead of turns."""
@@ -71,7 +79,7 @@ class Scope:
             for name, turns in by_session.items()
         )
         asked = tuple(replace(each, gold=frozenset(where[one] for one in each.gold)) for each in self.questions)
-        return Scope(self.name, whole, asked)
+        return Scope(self.name, whole, asked, said=self.turns)
 
 
 @dataclass(frozen=True, slots=True)

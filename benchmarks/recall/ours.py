@@ -11,6 +11,7 @@ from benchmarks.recall.datasets import Scope
 from benchmarks.recall.embedders import Cached
 from benchmarks.recall.peers import Contender, Search
 from memoranda.search.blocks import QUESTION, Entry, VectorBlock, WordBlock, pack_vectors, pack_words
+from memoranda.search.focus import is_question
 from memoranda.search.passages import indexed_text, passages_of_turn
 from memoranda.search.query import Query, analyse
 from memoranda.search.ranking import DEFAULT, NO_CONTEXT, Corpus, FeedbackWeights, Ranking, ScopePart, rank
@@ -45,30 +46,36 @@ def layer(
         def search(question: str, k: int) -> list[str]:
             vector = embedder.query(question) if embedder else None
             found = rank(corpus, read(question), vector=vector, floor=floor, settings=settings)
-            ids: dict[str, None] = {}
-            stop = k
-            while len(ids) < k and stop < 2 * len(found) + k:  # several passages of one turn count once
-                ids = dict.fromkeys(sources[hit.source] for hit in found.hits(0, stop))
-                stop *= 2
-            return list(ids)[:k]
+            return first(k, len(found), lambda stop: [sources[hit.source] for hit in found.hits(0, stop)])
 
         return search
 
     return Contender(name, prepare)
 
 
+def first(k: int, most: int, ids: Callable[[int], list[str]]) -> list[str]:
+    """The first `k` different ids: several passages of a turn count once, and so do several turns of a session."""
+    wanted = k
+    while True:
+        found = list(dict.fromkeys(ids(wanted)))
+        if len(found) >= k or wanted >= most:
+            return found[:k]
+        wanted *= 2
+
+
 def indexed(scope: Scope, embedder: Cached | None) -> tuple[Corpus, list[str]]:
-    """The index of a scope, and the ids of its turns by the source of a passage."""
+    """The index of a scope, and what is found by the source of a passage: the ids of turns, or of their sessions."""
+    turns = scope.said or scope.turns
     entries: list[Entry] = []
     texts: list[str] = []
-    for source, turn in enumerate(scope.turns):
+    for source, turn in enumerate(turns):
         session = int.from_bytes(blake2b(turn.session.encode(), digest_size=4).digest(), "little")
         speaker = speaker_id(turn.speaker) if turn.speaker else 0
         at = int(turn.at.timestamp() * 1_000_000) if turn.at else 0
         for passage in passages_of_turn(turn.text):
             text = indexed_text(passage, speaker=turn.speaker, date=turn.date)
             terms = terms_of(text)
-            flags = QUESTION if passage.text.rstrip().endswith(("?", "？")) else 0
+            flags = QUESTION if is_question(passage.text) else 0
             number = len(entries) + 1
             entries.append(
                 Entry(number, source, number, passage.digest, at, session, speaker, flags, length_of(terms), terms)
@@ -83,4 +90,4 @@ def indexed(scope: Scope, embedder: Cached | None) -> tuple[Corpus, list[str]]:
             for at in range(0, len(entries), SIZE)
         ]
     part = ScopePart(1, words, np.zeros(0, np.uint32), vectors)
-    return Corpus([part]), [turn.id for turn in scope.turns]
+    return Corpus([part]), [turn.session if scope.said else turn.id for turn in turns]

@@ -61,3 +61,14 @@ def differences(runs: Mapping[str, Run], dataset: Dataset) -> Differences:
         for name, run in runs.items()
         if name != BASE
     }
+
+
+def unlike(runs: Mapping[str, Run]) -> dict[str, int]:
+    """For whatever was asked of both engines, how many questions they answered otherwise."""
+    found: dict[str, int] = {}
+    for name, run in runs.items():
+        other = runs.get(name.replace("(sqlite)", "(postgres)"))
+        if name.endswith("(sqlite)") and other is not None:
+            pairs = zip(run.answers, other.answers, strict=True)
+            found[name.removesuffix(" (sqlite)")] = sum(one.ranked != two.ranked for one, two in pairs)
+    return found
