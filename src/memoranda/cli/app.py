@@ -93,7 +93,9 @@ class Program(TyperGroup):
         except BrokenPipeError as error:
             raise PipeClosedError from error
         except KeyboardInterrupt as error:
-            raise StoppedError from error
+            # A second Ctrl-C while the first one is cleaned up after takes nothing from what is said.
+            first = error.__context__
+            raise StoppedError(*(first.args if isinstance(first, StoppedError) else ())) from error
 
 
 def _show_version(wanted: bool) -> None:
