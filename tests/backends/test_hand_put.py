@@ -39,3 +39,14 @@ def test_an_edit_that_fits_nowhere(files: StoreBackend, store: MemoryStore) -> N
     assert "not found" in (files.edit("/AGENTS.md", "coffee\nTone", "x").error or "")
     assert _text(store) == 'Tea: "green"\nTone: short\n'
     assert len(store.history(ANN, "/AGENTS.md")) == 1
+
+
+def test_a_search(files: StoreBackend, store: MemoryStore) -> None:
+    """What is shown as text is found in its lines as they are shown."""
+    text = '# Tea\n\nGreen, and "hot".\n\n# Tone\n\nShort, as if marmots were whistling.\n'
+    store.put(ANN, "/AGENTS.md", {"content": text})
+    store.put(ANN, "/document", {"about": "marmots", "content": 7})
+    found = files.search("whistling").matches or []
+    assert [(match.path, match.heading) for match in found[:1]] == [("/AGENTS.md", "Tone")]
+    assert found[0].text == "\n".join(text.splitlines()[found[0].first_line - 1 : found[0].last_line])
+    assert {match.path for match in files.search("marmots").matches or ()} == {"/AGENTS.md", "/document"}

@@ -22,7 +22,7 @@ from memoranda.backends import (
     StoreBackend,
     as_backend,
 )
-from memoranda.backends.finding import in_memory
+from memoranda.backends.finding import by_reading, in_memory
 from memoranda.backends.protocol import FileDownloadResponse, LsResult, SearchMatch, SearchResult
 from memoranda.files.format import create_file_data
 
@@ -257,6 +257,22 @@ def test_only_so_much_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(found(result)) == 2 and "/small/a.md" in found(result)
     assert len(result.notices) == 1 and "2 of 4" in result.notices[0] and "/" in result.notices[0]
     assert files.search("marmot", "/small").notices == ()
+
+
+def test_only_so_much_is_read_of_what_tells_no_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Sizeless(Bare):
+        def ls_steps(self, place: Any) -> Any:
+            answer = yield from super().ls_steps(place)
+            for entry in answer.entries:
+                entry["size"] = 0
+            return answer
+
+    monkeypatch.setattr(by_reading, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(by_reading, "_AT_ONCE", 2)
+    files = Sizeless({f"/{number}.md": "marmot " + "Nothing much. " * 50 for number in range(9)})
+    result = files.search("marmot", k=100)
+    assert 0 < len(found(result)) < 9 and len(files.read_paths) < 9
+    assert "of 9 were searched" in result.notices[0]
 
 
 def test_binary_files_are_passed_over(tmp_path: Path) -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from memoranda.backends.finding.in_memory import Candidate, Text, candidate, chosen, findable_texts
+from memoranda.backends.finding.in_memory import (
+    MOST_BYTES,
+    Candidate,
+    Text,
+    candidate,
+    chosen,
+    findable_texts,
+    left_out,
+)
 from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.places import Place
 from memoranda.backends.protocol import FILE_NOT_FOUND, FileInfo
@@ -40,6 +48,9 @@ def findable_by_reading(backend: Backend, place: Place, question: Question) -> S
     texts: list[Text] = []
     warnings: list[str] = []
     for start in range(0, len(wanted), _AT_ONCE):
+        if sum(len(one.text) for one in texts) > MOST_BYTES:  # it did not say how large its files are
+            notices = (left_out(place, start, len(taken)),)
+            break
         texts += yield from _read(backend, wanted[start : start + _AT_ONCE], warnings)
     found = yield from findable_texts(lambda: texts, notices)
     found.warnings = tuple(warnings)

@@ -70,9 +70,14 @@ def chosen(place: Place, candidates: Collection[Candidate]) -> tuple[list[Candid
     found.sort(key=lambda one: one.place.path)
     if len(found) == len(candidates):
         return found, ()
-    return found, (
-        f"The files below {place.shown} have no index and hold more than {MOST_BYTES >> 20} MiB: only "
-        f"{len(found):,} of {len(candidates):,} were searched. Name a folder with less in it.",
+    return found, (left_out(place, len(found), len(candidates)),)
+
+
+def left_out(place: Place, count: int, of: int) -> str:
+    """What to say where only some of the files were searched."""
+    return (
+        f"The files below {place.shown} have no index and hold more than {MOST_BYTES >> 20} MiB: only {count:,} of "
+        f"{of:,} were searched. Name a folder with less in it."
     )
 
 

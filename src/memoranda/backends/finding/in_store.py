@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from memoranda.backends.finding.by_hand import in_text, texts_of_documents
 from memoranda.backends.finding.parts import Findable, Part, Question
 from memoranda.backends.places import Place
 from memoranda.backends.protocol import SearchMatch
@@ -42,7 +43,15 @@ def findable_in_store(store: MemoryStore, namespace: Namespace, place: Place, qu
     def read(found: Sequence[RankedPassage]) -> Steps[list[SearchMatch | None]]:
         page = [Passed(part.scope, one) for one in found]
         sources = yield from ask(store.engine.run, read_sources(store.context, page))
-        return [_match(place, keys, one, sources.get((part.scope, one.source))) for one in found]
+        documents = {source.key for source in sources.values() if source.kind == "item"}
+        texts = yield from texts_of_documents(store, namespace, documents)
+        matches: list[SearchMatch | None] = []
+        for one in found:
+            source = sources.get((part.scope, one.source))
+            match = _match(place, keys, one, source)
+            text = None if source is None else texts.get(source.key)
+            matches.append(match if match is None or text is None else in_text(match, text))
+        return matches
 
     meaning = index.meaning
     made = Part(part, read, meaning=meaning)
