@@ -15,13 +15,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.recall import asking, datasets, ours, peers, report, stores, targets
+from benchmarks.recall import asking, datasets, ours, peers, report, targets
 from benchmarks.recall.datasets import Dataset
 from benchmarks.recall.embedders import MODELS, PACKAGES, Cached
 from benchmarks.recall.peers import Contender
 from benchmarks.recall.sample import sample
 from benchmarks.support import machine, running
-from benchmarks.support.postgres import running_server, settings
 from benchmarks.support.report import Report
 
 SETS = ("locomo", "locomo-sessions", "memdaily", "memdaily-mixed", "beam", "sample")
@@ -37,8 +36,10 @@ def main() -> int:
         kept = {name: value for name, value in vars(options).items() if name not in (*running.PRIVATE, "data", "cache")}
         server = None
         if options.through == "store" and "postgres" in options.engines:
+            from benchmarks.support.postgres import running_server
+
             server = stack.enter_context(running_server(options.postgres_url))
-        found = Report("benchmarks.recall", kept, machine.describe(settings(server) if server else None))
+        found = Report("benchmarks.recall", kept, machine.describe(_settings(server) if server else None))
         found.notes += _missing(options)
         found.show_machine(console)
         if options.json:
@@ -95,9 +96,17 @@ def _contenders(options: Options, embedders: Sequence[Cached], folder: Path) -> 
                 yield from make(embedders, folder)
 
 
+def _settings(server: str) -> dict[str, str]:
+    from benchmarks.support.postgres import settings
+
+    return settings(server)
+
+
 def _stores(
     options: Options, embedders: Sequence[Cached], folder: Path, server: str | None, stack: ExitStack
 ) -> Iterator[Contender]:
+    from benchmarks.recall import stores
+
     for engine in options.engines:
         for embedder in (None, *embedders):
             name = targets.ours(embedder.name) if embedder else targets.WORDS
