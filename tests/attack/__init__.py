@@ -1,0 +1,1 @@
+"""Faults that were looked for on purpose; each test failed when it was written."""
