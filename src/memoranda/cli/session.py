@@ -55,11 +55,15 @@ class Session:
     ) -> None:
         if isinstance(error, MemorandaError):
             error.remedy = self.placed(in_our_terms(error.remedy))
-        if self._store is not None:
-            if error is None and self._writes:
+        try:
+            if self._store is not None and error is None and self._writes:
                 self._finish_index(self._store)
-            self._store.close()
-        _LOGGER.removeHandler(self._warnings)
+        finally:
+            try:
+                if self._store is not None:
+                    self._store.close()
+            finally:  # whoever presses Ctrl-C once more has waited long enough
+                _LOGGER.removeHandler(self._warnings)
 
     def placed(self, text: str) -> str:
         """A message whose commands, in backticks, mean the store and the namespace of this run."""
