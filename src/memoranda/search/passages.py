@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date as calendar_date
+from hashlib import blake2b
 from typing import Any
-from zlib import crc32
 
 from memoranda.search.cutting import (
     BULLET,
@@ -146,7 +146,8 @@ def indexed_text(passage: Passage, *, path: str = "", speaker: str = "", date: s
 
 
 def _passage(piece: Piece, heading: str) -> Passage:
-    digest = crc32(f"{heading}\0{piece.text}".encode("utf-8", "surrogatepass"))
+    content = f"{heading}\0{piece.text}".encode("utf-8", "surrogatepass")
+    digest = int.from_bytes(blake2b(content, digest_size=4).digest(), "little")
     return Passage(piece.first_line, piece.last_line, piece.text, heading, digest)
 
 

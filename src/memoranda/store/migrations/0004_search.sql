@@ -15,10 +15,11 @@ CREATE TABLE blocks (
     part     {smallint} NOT NULL,       -- words, dead, vectors, waiting (see store/operations/indexing.py)
     index_id {bigint} NOT NULL,         -- whose vectors; 0 for words and dead
     count    {bigint} NOT NULL,         -- how many passages it holds
+    stamp    {bigint} NOT NULL DEFAULT ({random_number}), -- tells it from a block of this id in another database, or after a restore
     body     {bytes} NOT NULL
 );
 
-CREATE INDEX blocks_by_scope ON blocks (scope, part, id, index_id, count);
+CREATE INDEX blocks_by_scope ON blocks (scope, part, id, index_id, count, stamp);
 
 CREATE INDEX blocks_waiting ON blocks (index_id, id) WHERE part = 3;
 

@@ -106,7 +106,9 @@ def prepare(context: Context, planned: list[Planned]) -> Prepared:
             if stored is None and isinstance(value, str):
                 stored = Stored(Kind.TEXT, b"", value.encode())
             if stored is not None:
-                prepared[step.key, stored.body] = indexed(step.key, stored, context.index_fields)
+                prepared[step.key, stored.kind == Kind.JSON, stored.body] = indexed(
+                    step.key, stored, context.index_fields
+                )
     return prepared
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from memoranda.errors import StoreReadOnlyError
 from memoranda.files.path import folder_prefix
 from memoranda.search import blocks
 from memoranda.store.changes import Author
@@ -13,8 +14,9 @@ from memoranda.store.effects import Batch, Body, Operation, Rows, Sql, query, tr
 from memoranda.store.keys import range_end
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.indexing import IndexKind, IndexScope, Part
-from memoranda.store.operations.item_passages import NUMBER_MASK
+from memoranda.store.operations.item_passages import NUMBER_MASK, unpack_placed
 from memoranda.store.operations.tending import tend_all
+from memoranda.store.operations.turn_indexing import index_missing_turns
 from memoranda.store.operations.workspace import NUMBER_BITS, Workspace, note_words_version
 
 if TYPE_CHECKING:
@@ -58,6 +60,13 @@ class LoadedIndex:
         return None if items is None else [items.get(part.scope, {}).keys() for part in self.parts]
 
 
+class BlockKey(NamedTuple):
+    """What tells a block from all others, in whatever state the database is set back to."""
+
+    id: int
+    stamp: int
+
+
 class Span(NamedTuple):
     """Items by their keys: what lies in a range of folders, and perhaps one key beside it."""
 
@@ -88,10 +97,23 @@ def load_index(
         span: Which items to name in the answer, as of the same moment; None: none.
     """
     loaded = yield from transact("snapshot", lambda: _load(context, where, kinds, index_id, span))
-    if loaded.incomplete and context.indexing and IndexKind.ITEMS in kinds:
-        yield from index_missing(context, where, most=_MOST_AT_ONCE)
+    if loaded.incomplete and context.indexing:
+        try:
+            yield from _complete(context, where, kinds)
+        except StoreReadOnlyError:
+            # Whoever may only read finds what is indexed, and is told that there is more.
+            return loaded
         loaded = yield from transact("snapshot", lambda: _load(context, where, kinds, index_id, span))
     return loaded
+
+
+def _complete(context: Context, where: LabelRange, kinds: Sequence[IndexKind]) -> Operation[None]:
+    if IndexKind.ITEMS in kinds:
+        yield from index_missing(context, where, most=_MOST_AT_ONCE)
+    if IndexKind.TURNS in kinds:
+        done = 0
+        while done < _MOST_AT_ONCE and (some := (yield from index_missing_turns(context))):
+            done += some
 
 
 def index_missing(context: Context, where: LabelRange, *, most: int | None = None) -> Operation[int]:
@@ -134,23 +156,32 @@ def _load(
     context: Context, where: LabelRange, kinds: Sequence[IndexKind], index_id: int | None, span: Span | None
 ) -> Body[LoadedIndex]:
     place = {"tenant": context.tenant, "low": where.low, "high": where.high}
-    found, missing, *named = yield Batch(
+    now = context.clock()
+    found, items_missing, turns_missing, expired, *named = yield Batch(
         [
             Sql("blocks_below", {**place, "first": int(min(kinds)), "last": int(max(kinds))}),
             Sql("not_indexed_below", {**place, "limit": 1}),
-            *(_named(span, {**place, "now": context.clock()}) if span is not None else ()),
+            Sql("turns_not_indexed_below", place),
+            Sql("expired_below", {**place, "now": now}),
+            *(_named(span, {**place, "now": now}) if span is not None else ()),
         ]
     )
-    listed: dict[tuple[int, Part], list[int]] = {}
-    for scope, part, block, owner, _ in found:
+    listed: dict[tuple[int, Part], list[BlockKey]] = {}
+    for scope, part, block, owner, stamp in found:
         if part != Part.VECTORS or owner == index_id:
-            listed.setdefault((scope, Part(part)), []).append(block)
-    held: dict[int, Any] = {}
-    for (scope, part), ids in listed.items():
-        yield from _read(context, scope, part, ids, held)
-    parts = [_part(scope, listed, held) for scope in dict.fromkeys(scope for scope, _ in listed)]
-    key = (index_id, *((scope, int(part), *ids) for (scope, part), ids in listed.items()))
-    return LoadedIndex(parts, key, bool(missing), None if span is None else _by_scope(named))
+            listed.setdefault((scope, Part(part)), []).append(BlockKey(block, stamp))
+    held: dict[BlockKey, Any] = {}
+    for (scope, part), keys in listed.items():
+        yield from _read(context, scope, part, keys, held)
+    late: dict[int, list[int]] = {}
+    for item_id, packed in expired:
+        scope = IndexScope(item_id >> NUMBER_BITS, IndexKind.ITEMS).number
+        late.setdefault(scope, []).extend(entry.number for entry in unpack_placed(packed))
+    scopes = dict.fromkeys(scope for scope, _ in listed)
+    parts = [_part(scope, listed, held, late.get(scope, [])) for scope in scopes]
+    key = (index_id, *((scope, int(part), *keys) for (scope, part), keys in listed.items()), *map(tuple, late.values()))
+    incomplete = bool((items_missing and IndexKind.ITEMS in kinds) or (turns_missing and IndexKind.TURNS in kinds))
+    return LoadedIndex(parts, key, incomplete, None if span is None else _by_scope(named))
 
 
 def _named(span: Span, place: dict[str, Any]) -> list[Sql]:
@@ -170,34 +201,40 @@ def _by_scope(answers: Sequence[Rows]) -> dict[int, dict[int, str]]:
     return items
 
 
-def _read(context: Context, scope: int, part: Part, ids: list[int], held: dict[int, Any]) -> Body[None]:
+def _read(context: Context, scope: int, part: Part, keys: list[BlockKey], held: dict[BlockKey, Any]) -> Body[None]:
     """Take blocks from what this process has read, and the rest from the database."""
-    absent: list[int] = []
-    for block in ids:
-        kept = context.blocks.get(block)
+    absent: dict[int, BlockKey] = {}
+    for key in keys:
+        kept = context.blocks.get(key)
         if kept is None:
-            absent.append(block)
+            absent[key.id] = key
         else:
-            held[block] = kept
+            held[key] = kept
     if not absent:
         return
     if len(absent) > _FEW:
-        rows = yield from query("block_bodies", scope=scope, part=int(part), first=absent[0], last=absent[-1])
+        rows = yield from query("block_bodies", scope=scope, part=int(part), first=min(absent), last=max(absent))
     else:
         found = yield Batch([Sql("block_body", {"id": block}) for block in absent])
         rows = [row for one in found for row in one]
     for block, body in rows:
-        if block not in held:
-            held[block] = parsed = _PARSERS[part](body)
-            context.blocks.put(block, parsed, parsed.nbytes)
+        if (key := absent.get(block)) is not None:
+            held[key] = parsed = _PARSERS[part](body)
+            context.blocks.put(key, parsed, parsed.nbytes)
 
 
-def _part(scope: int, listed: dict[tuple[int, Part], list[int]], held: dict[int, Any]) -> ScopePart:
+def _part(
+    scope: int, listed: dict[tuple[int, Part], list[BlockKey]], held: dict[BlockKey, Any], late: list[int]
+) -> ScopePart:
+    import numpy as np
+
     from memoranda.search.ranking import ScopePart
 
     words, dead, meaning = (
-        [held[block] for block in listed.get((scope, part), ())] for part in (Part.WORDS, Part.DEAD, Part.VECTORS)
+        [held[key] for key in listed.get((scope, part), ())] for part in (Part.WORDS, Part.DEAD, Part.VECTORS)
     )
+    if late:
+        dead.append(np.array(late, np.uint32))
     return ScopePart(scope, words, joined_numbers(dead), meaning)
 
 

@@ -86,7 +86,7 @@ def search(
     refresh: bool,
 ) -> Operation[list[SearchItem]]:
     """Find the items below a prefix: those that answer a query, or all, by namespace and then as they were created."""
-    if query:
+    if query and query.strip():
         found = yield from search_by_query(context, prefix, query, filter=filter, limit=limit, offset=offset)
         touched = [(scored.row[0], scored.row[3], scored.row[7]) for scored in found if scored.row[7] is not None]
         if refresh and touched:

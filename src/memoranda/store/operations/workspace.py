@@ -48,7 +48,7 @@ NUMBER_BITS = 32
 """An item's id is its namespace's, shifted by so many bits, plus its number there; `search_items` counts on it."""
 
 
-Prepared = dict[tuple[str, bytes], list[Indexed]]
+Prepared = dict[tuple[str, bool, bytes], list[Indexed]]
 
 
 @dataclass(slots=True)
@@ -120,7 +120,8 @@ class Workspace:
         context: The store's settings.
         author: Who makes the changes.
         origin: What the origin of every revision says besides.
-        prepared: The passages of values that may come to be written, by key and body, found before the transaction.
+        prepared: The passages of values that may come to be written, by key, whether it is JSON, and body; found
+            before the transaction.
     """
 
     def __init__(
@@ -312,10 +313,18 @@ class Workspace:
             item.passages = b"" if stored is None else None
             return
         fields = fields_of(item.index_fields)
-        found = self._prepared.get((item.key, stored.body)) if fields == self.context.index_fields else None
+        found = (
+            self._prepared.get((item.key, stored.kind == Kind.JSON, stored.body))
+            if fields == self.context.index_fields
+            else None
+        )
         if found is None:
             found = indexed(item.key, stored, fields)
-        settled = settle(old, found)
+        # What a file's passage is found by says that it is a file's.
+        same = item.loaded is not None and (item.loaded.kind == Kind.JSON) == (stored.kind == Kind.JSON)
+        settled = settle(old if same else (), found)
+        if not same:
+            index.kill(IndexKind.ITEMS, [entry.number for entry in old])
         index.kill(IndexKind.ITEMS, settled.dead)
         where = places(settled.placed)
         placed: list[Placed] = []

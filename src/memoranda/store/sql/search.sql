@@ -14,7 +14,7 @@ WHERE tenant = :tenant AND labels >= :low AND labels < :high AND passages > 0
 ORDER BY labels;
 
 -- name: blocks_below
-SELECT b.scope, b.part, b.id, b.index_id, b.count
+SELECT b.scope, b.part, b.id, b.index_id, b.stamp
 FROM namespaces n
 JOIN blocks b ON b.scope >= n.id * 2 + :first AND b.scope <= n.id * 2 + :last AND b.part < 3
 WHERE n.tenant = :tenant AND n.labels >= :low AND n.labels < :high AND n.passages > 0
@@ -93,3 +93,18 @@ UPDATE turns SET passages = NULL WHERE namespace_id = :namespace_id AND passages
 INSERT INTO index_settings (tenant, name, value)
 VALUES (:tenant, :name, :value)
 ON CONFLICT (tenant, name) DO NOTHING;
+
+-- name: turns_not_indexed_below
+SELECT 1
+FROM namespaces n
+JOIN turns t ON t.namespace_id = n.id AND t.passages IS NULL
+WHERE n.tenant = :tenant AND n.labels >= :low AND n.labels < :high AND n.turns > 0
+LIMIT 1;
+
+-- name: expired_below
+-- What is past its time is out of all answers, swept or not.
+SELECT i.id, i.passages
+FROM items i
+JOIN namespaces n ON n.id = i.namespace_id
+WHERE i.expires_at <= :now AND i.live = 1 AND n.tenant = :tenant AND n.labels >= :low AND n.labels < :high
+ORDER BY i.id;

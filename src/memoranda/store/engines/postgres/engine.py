@@ -42,6 +42,7 @@ POSTGRES = Dialect(
         "feed_function": _FEED_OFFSET.format(0),
         "text": 'text COLLATE "C"',
         "text_type": "text",
+        "random_number": "CAST(random() * 9007199254740992 AS bigint)",
         # Their bodies are compressed already.
         "packed_blocks": "ALTER TABLE blocks ALTER COLUMN body SET STORAGE EXTERNAL",
         "bytes": "bytea",

@@ -38,6 +38,7 @@ SQLITE = Dialect(
         "text": "TEXT",
         "text_type": "TEXT",
         "packed_blocks": "",
+        "random_number": "random()",
         "bytes": "BLOB",
         "bigint": "INTEGER",
         "smallint": "INTEGER",
