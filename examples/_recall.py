@@ -41,7 +41,8 @@ def recall_conversations(store: MemoryStore, console: Console) -> None:
     try:
         with open_store("memory://", index="local") as other:
             record(other)
-            other.wait_for_index(60)
+            if not other.wait_for_index(60):
+                console.print("[yellow]Not everything is embedded after a minute; words answer meanwhile.[/yellow]")
             console.print("\n[bold]The same conversations, found by meaning too[/bold]  with a model on this machine")
             console.print(f"By words alone, {len(store.recall(PERSON, BY_MEANING))} passages answer the next question.")
             ask(other, PERSON, BY_MEANING, console)
