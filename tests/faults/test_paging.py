@@ -60,7 +60,9 @@ def filled(store_url: str, open_here: Opening) -> MemoryStore:
 def test_everything_once(filled: MemoryStore, store_url: str) -> None:
     revisions = set[int]()
     with rewriting(store_url):
-        for run in range(RUNS):
+        for run in range(RUNS * 20):
+            if run >= RUNS and len(revisions) > 1:
+                break
             whole = [entry.key for entry in filled.list_keys(SPACE, recursive=True)]
             check(whole, "a whole listing")
             check(paged(filled, 100 + run), "a paged listing")

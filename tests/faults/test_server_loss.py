@@ -51,6 +51,13 @@ class Load:
             else:
                 self.done.append(entry)
 
+    def wait_for(self, more: int) -> None:
+        """Until so many more appends have got through."""
+        before, deadline = len(self.done), time.monotonic() + 15
+        while len(self.done) < before + more and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert len(self.done) >= before + more, "nobody got through afterwards"
+
     def finish(self) -> None:
         self.stop.set()
         for thread in self.threads:
@@ -79,9 +86,7 @@ def test_terminated_backends(postgres_url: str, open_here: Opening) -> None:
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
                 " AND application_name = 'memoranda' ORDER BY random() LIMIT 2"
             )
-    before = len(load.done)
-    time.sleep(0.3)
-    assert len(load.done) > before, "nobody got through afterwards"
+    load.wait_for(1)
     load.finish()
     assert len(load.done) > 100
 
@@ -146,10 +151,7 @@ def test_restarted_server(own_server: tuple[str, Path], open_here: Opening, mode
     load = Load(store)
     time.sleep(0.4)
     pg_ctl(data, "restart", "-m", mode)
-    before, deadline = len(load.done), time.monotonic() + 15
-    while len(load.done) < before + 50 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert len(load.done) >= before + 50, "nobody got through after the restart"
+    load.wait_for(50)
     load.finish()
 
 
