@@ -251,10 +251,10 @@ class Keeping:
 
 
 def _name(name: object) -> str | None:
-    """The name of a speaker or a tool, as far as it can be kept."""
+    """The name of a speaker or a tool, in one line, as far as it can be kept."""
     if not name:
         return None
-    plain = str(name).replace("\x00", "").encode("utf-8", "ignore")
+    plain = " ".join(str(name).replace("\x00", "").split()).encode("utf-8", "ignore")
     return plain[:MAX_NAME_BYTES].decode("utf-8", "ignore").strip() or None
 
 

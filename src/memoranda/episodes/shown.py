@@ -20,6 +20,10 @@ _SAID_TOKENS: Final = 150
 _FOUND_TOKENS: Final = 400
 _NOTE_TOKENS: Final = 60
 _LEAST_TOKENS: Final = 20
+_NAME_LENGTH: Final = 80
+_TITLE_LENGTH: Final = 80
+_ID_LENGTH: Final = 1_024
+"""All of it: the tool finds a conversation by its id."""
 
 
 @dataclass(slots=True)
@@ -136,15 +140,22 @@ def _joined(parts: Iterable[str], notes: Iterable[str]) -> str:
 def _heading(thread: ThreadSummary) -> str:
     first, last = thread.first_at.date().isoformat(), thread.last_at.date().isoformat()
     when = first if first == last else f"{first} to {last}"
-    title = f' "{thread.title}"' if thread.title else ""
+    words = thread.title.replace('"', "'")
+    title = f' "{_one_line(words, _TITLE_LENGTH)}"' if words else ""
     count = "1 turn" if thread.turns == 1 else f"{thread.turns:,} turns"
-    return f"# {when}{title}, {count}, thread {thread.thread_id}"
+    return f"# {when}{title}, {count}, thread {_one_line(thread.thread_id, _ID_LENGTH)}"
+
+
+def _one_line(name: str, length: int) -> str:
+    """A name as it can stand in a line: whoever chose it must not be able to begin another."""
+    words = " ".join(name.split())
+    return words if len(words) <= length else words[: length - 1].rstrip() + "…"
 
 
 def _line(turn: RecordedTurn, text: str, tokens: int) -> str:
     """A turn in one line, or in more of which the others are set in, so that no text can look like another turn."""
-    who = f"{turn.role} {turn.speaker}" if turn.speaker else turn.role
-    tools = ", ".join(turn.tools)
+    who = f"{turn.role} {_one_line(turn.speaker, _NAME_LENGTH)}" if turn.speaker else turn.role
+    tools = ", ".join(_one_line(name, _NAME_LENGTH) for name in turn.tools)
     if turn.role == "tool":
         who, tokens = f"tool {tools}" if tools else "tool", min(tokens, _TOOL_TOKENS)
     words = text.strip()
