@@ -3,6 +3,9 @@
 Their passages are taken out of the blocks of the index at once, in the transaction that deletes the rows: a block that
 holds one is written anew without it, and without whatever else is gone from it, so that no vector and no term of what
 was said stays behind.
+
+A conversation that was named leaves its row and traces of its messages, by which they are known if a checkpointer that
+holds it still brings them again. What a person said leaves nothing: there the conversation's id may be their name.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
+from secrets import token_bytes
 from typing import Any, Final, Literal, TypeAlias
 
 from memoranda.search import blocks
@@ -18,6 +22,7 @@ from memoranda.store.effects import Batch, Body, Operation, Rows, Sql, query, tr
 from memoranda.store.forgetting import Removed
 from memoranda.store.namespaces import decode_namespace
 from memoranda.store.operations.context import Context
+from memoranda.store.operations.forget_traces import add_traces
 from memoranda.store.operations.indexing import IndexKind, IndexScope, Part
 from memoranda.store.operations.item_passages import NUMBER_MASK, unpack_placed
 from memoranda.store.operations.workspace import NUMBER_BITS
@@ -28,6 +33,7 @@ Named: TypeAlias = Literal["thread", "user"]
 _PAGE: Final = 1_000
 _FEW: Final = 16
 _READ_AT_ONCE: Final = 16
+_SALT_BYTES: Final = 16
 _WITH: Final = {"thread": ("namespaces_with_thread", "thread_id"), "user": ("namespaces_with_user", "user_id")}
 
 
@@ -125,19 +131,34 @@ def _forget(context: Context, labels: str, named: Named, name: str, seen: _Seen)
             Sql("blocks_of_turns", {"scope": scope.number}),
         ]
     )
-    rewritten = yield from _without(scope, listed, _numbers(rows), seen)
+    numbers = _numbers(rows)
+    if not numbers <= seen.gone:
+        # Another call has removed some of the page that was looked at, so this one reaches further.
+        seen = _Seen()
+    rewritten = yield from _without(scope, listed, numbers, seen)
     threads = sorted({row[1] for row in rows})
     gone = 0
     if rows:
         places = [{"namespace_id": scope.namespace_id, "thread_id": thread} for thread in threads]
         upto = {**place, "last_row": rows[-1][0]}
         yield Batch([Sql(f"delete_turns_of_{named}_up_to", upto), *(Sql("count_thread_again", at) for at in places)])
-        answers = yield Batch([Sql("delete_empty_thread", at) for at in places])
+        if named == "thread":
+            yield from _leave_traces(context, places[0], [row[3] for row in rows])
+        ending = "empty_thread" if named == "thread" else "delete_empty_thread"
+        answers = yield Batch([Sql(ending, at) for at in places])
         gone = sum(map(len, answers))
     if rewritten:
         yield Batch(rewritten, last=True)
     deleted = sum(statement.name == "delete_block" for statement in rewritten)
     return Removed(None, False, turns=len(rows), threads=gone, index_blocks=deleted), len(rows) == _PAGE
+
+
+def _leave_traces(context: Context, at: dict[str, Any], message_ids: list[str]) -> Body[None]:
+    """Keep, in the conversation's row, by what these messages are known if they come again."""
+    found = yield from query("traces_of_thread", **at)
+    salt, traces = found[0] if found and found[0][0] is not None else (token_bytes(_SALT_BYTES), b"")
+    traces = add_traces(bytes(salt), bytes(traces), message_ids)
+    yield Batch([Sql("leave_traces", {**at, "now": context.clock(), "salt": bytes(salt), "traces": traces})])
 
 
 def _without(scope: IndexScope, listed: Rows, numbers: set[int], seen: _Seen) -> Body[list[Sql]]:

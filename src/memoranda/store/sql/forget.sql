@@ -135,14 +135,14 @@ WHERE t.user_id = :user_id AND n.tenant = :tenant AND n.labels >= :low AND n.lab
 ORDER BY n.labels;
 
 -- name: turns_of_thread_to_forget
-SELECT id, thread_id, passages
+SELECT id, thread_id, passages, message_id
 FROM turns
 WHERE namespace_id = :namespace_id AND thread_id = :named AND id >= :first_row AND id <= :last_row
 ORDER BY id
 LIMIT :limit;
 
 -- name: turns_of_user_to_forget
-SELECT id, thread_id, passages
+SELECT id, thread_id, passages, message_id
 FROM turns
 WHERE user_id = :named AND id >= :first_row AND id <= :last_row AND namespace_id = :namespace_id
 ORDER BY id
@@ -157,16 +157,28 @@ DELETE FROM turns
 WHERE user_id = :named AND id >= :first_row AND id <= :last_row AND namespace_id = :namespace_id;
 
 -- name: count_thread_again
+-- One without turns begins after all times and ended before them: it is in no list, and whatever comes next is its first.
 UPDATE threads
 SET turns = (SELECT count(*) FROM turns t WHERE t.namespace_id = :namespace_id AND t.thread_id = :thread_id),
     first_at = coalesce((SELECT min(t.at) FROM turns t
-                         WHERE t.namespace_id = :namespace_id AND t.thread_id = :thread_id), 0),
+                         WHERE t.namespace_id = :namespace_id AND t.thread_id = :thread_id), 4611686018427387904),
     last_at = coalesce((SELECT max(t.at) FROM turns t
-                        WHERE t.namespace_id = :namespace_id AND t.thread_id = :thread_id), 0)
+                        WHERE t.namespace_id = :namespace_id AND t.thread_id = :thread_id), -4611686018427387904)
 WHERE namespace_id = :namespace_id AND thread_id = :thread_id;
 
 -- name: delete_empty_thread
 DELETE FROM threads WHERE namespace_id = :namespace_id AND thread_id = :thread_id AND turns = 0 RETURNING turns;
+
+-- name: empty_thread
+SELECT turns FROM threads WHERE namespace_id = :namespace_id AND thread_id = :thread_id AND turns = 0;
+
+-- name: traces_of_thread
+SELECT forgotten_salt, forgotten FROM threads WHERE namespace_id = :namespace_id AND thread_id = :thread_id;
+
+-- name: leave_traces
+UPDATE threads
+SET forgotten_at = :now, forgotten_salt = :salt, forgotten = :traces
+WHERE namespace_id = :namespace_id AND thread_id = :thread_id;
 
 -- name: blocks_of_turns
 SELECT id, part, index_id FROM blocks WHERE scope = :scope ORDER BY id;
