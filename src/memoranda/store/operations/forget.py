@@ -36,6 +36,13 @@ _ELSEWHERE: Final = (
     "What was written about this in other words in other namespaces, exports and bundles made before, and the memory "
     "of running processes are not known to the store."
 )
+_COMES_BACK: Final = (
+    "Until then, whoever goes on in one of them, or takes it over with `backfill`, records all of it again."
+)
+_COMES_BACK_SHARED: Final = (
+    "Whoever goes on in one of them, or takes it over with `backfill`, may record all of it again: go on in a new "
+    "thread, and delete the old one there."
+)
 
 
 class Checkpointer(Protocol):
@@ -74,7 +81,7 @@ def forget(
         below: Whether the namespaces below it are meant too.
         thread: Only the turns of this conversation. Files that were written in it stay; the receipt names them.
         subject: A person: every namespace that has this label, and elsewhere the turns of this user.
-        checkpointer: Of the conversations concerned, its checkpoints are deleted too.
+        checkpointer: Of the conversations concerned, its checkpoints are deleted too, unless others have a part in them.
         vacuum: Clean the files at the end. On SQLite that writes the file anew, and writers wait for it; it may be left
             to a quiet hour.
         dry_run: Change nothing, and say what would be removed.
@@ -217,18 +224,17 @@ class _Work:
 
     def threads(self) -> Operation[list[str]]:
         """The ids of the conversations concerned."""
-        if self._thread is not None:
-            return [self._thread]
         place = {"tenant": self._context.tenant, **self._selection.params}
-        statements = [Sql("threads_selected", place), Sql("threads_of_authors", place)]
-        if self._subject is not None:
-            params = {name: place[name] for name in ("tenant", "low", "high")}
-            statements.append(Sql("threads_of_user", {**params, "user_id": self._subject}))
-        own, written, *elsewhere = yield from transact("snapshot", partial(_together, statements))
-        said = [row for rows in elsewhere for row in rows]
-        found = {row[0] for rows in (own, written) for row in rows}
-        self.shared_threads = sorted({thread for thread, shared in said if shared} - found)
-        return sorted(found | {thread for thread, _ in said} - {*self.shared_threads})
+        if self._thread is not None:
+            where = {name: place[name] for name in ("tenant", "low", "high")}
+            stays = yield from transact("read", partial(query, "thread_elsewhere", thread_id=self._thread, **where))
+            rows = [(self._thread, bool(stays))]
+        else:
+            # A user has no empty name.
+            asked = partial(query, "threads_concerned", **place, user_id=self._subject or "")
+            rows = yield from transact("snapshot", asked)
+        self.shared_threads = [thread for thread, shared in rows if shared]
+        return [thread for thread, shared in rows if not shared]
 
     def proposals(self) -> Operation[None]:
         """Those that concern one of the namespaces."""
@@ -267,13 +273,17 @@ class _Work:
             self._note((yield from forget_turns(self._context, labels, named, name, dry_run=self._dry_run)))
 
     def cursors(self) -> Operation[None]:
-        """How far consumers have read there, and what a filling index says about where it is."""
+        """How far consumers have read there, and what says how far the index is filled or made anew."""
         place = {"tenant": self._context.tenant, **self._selection.params}
         if self._dry_run:
             ((self.gone_cursors,),) = yield from transact("read", partial(query, "count_cursors", **place))
             return
-        statements = [Sql("forget_cursors", place), Sql("forget_index_progress", place)]
-        gone, _ = yield from transact("write", partial(_together, statements))
+        statements = [
+            Sql("forget_cursors", place),
+            Sql("forget_index_progress", place),
+            Sql("forget_words_progress", {**place, "newline": "\n"}),
+        ]
+        gone, *_ = yield from transact("write", partial(_together, statements))
         self.gone_cursors = len(gone)
 
     def _note(self, removed: Removed, *, whole: bool = True) -> None:
@@ -316,10 +326,13 @@ def _unreached(found: Found, thread: str | None, threads: Sequence[str], shared:
     if threads:
         left.append(
             f"Checkpoints of {_listed(threads)}, if a checkpointer keeps any: delete these threads there, as "
-            "`store.forget(…, checkpointer=…)` does."
+            f"`store.forget(…, checkpointer=…)` does. {_COMES_BACK if thread is None else ''}".strip()
         )
     if shared:
-        left.append(f"Checkpoints of {_listed(shared)}, if a checkpointer keeps any: others talked there too.")
+        left.append(
+            f"Checkpoints of {_listed(shared)}, if a checkpointer keeps any: others talked there too, or have it "
+            f"recorded. {_COMES_BACK_SHARED if thread is None else ''}".strip()
+        )
     if found.count:
         revisions = f"{found.count} revision{'s' * (found.count != 1)}"
         left.append(

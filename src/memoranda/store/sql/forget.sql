@@ -65,6 +65,14 @@ SET progress = ''
 WHERE tenant = :tenant AND progress >= :low AND progress < :high AND progress <> ''
   AND (:label = '' OR {find_text}(:terminator || progress, :label) > 0);
 
+-- name: forget_words_progress
+-- Making the words anew begins again too (see operations/rewording.py): its note is a version, a new line, and labels.
+UPDATE index_settings
+SET value = ''
+WHERE tenant = :tenant AND name = 'words_progress'
+  AND substr(value, {find_text}(value, :newline) + 1) >= :low AND substr(value, {find_text}(value, :newline) + 1) < :high
+  AND (:label = '' OR {find_text}(:terminator || substr(value, {find_text}(value, :newline) + 1), :label) > 0);
+
 -- name: proposals_selected
 SELECT DISTINCT s.number
 FROM proposal_scopes s
@@ -95,30 +103,49 @@ FROM cursors
 WHERE tenant = :tenant AND labels >= :low AND labels < :high
   AND (:label = '' OR {find_text}(:terminator || labels, :label) > 0);
 
--- name: threads_selected
-SELECT DISTINCT h.thread_id
-FROM namespaces n
-JOIN threads h ON h.namespace_id = n.id
-WHERE n.tenant = :tenant AND n.labels >= :low AND n.labels < :high
-  AND (:label = '' OR {find_text}(:terminator || n.labels, :label) > 0)
-ORDER BY h.thread_id;
+-- name: threads_concerned
+-- The conversations that were recorded there, or that something there was written in, and those of a person elsewhere;
+-- and whether others have a part in them: turns that stay, or that somebody else said, or something that they wrote.
+WITH concerned AS (
+    SELECT h.thread_id, 0 AS written
+    FROM namespaces n
+    JOIN threads h ON h.namespace_id = n.id
+    WHERE n.tenant = :tenant AND n.labels >= :low AND n.labels < :high
+      AND (:label = '' OR {find_text}(:terminator || n.labels, :label) > 0)
+    UNION
+    SELECT r.thread_id, CASE WHEN :user_id <> '' AND substr(r.actor, 1, 5) = 'user:'
+                                  AND r.actor <> 'user:' || :user_id THEN 1 ELSE 0 END
+    FROM namespaces n
+    JOIN revisions r ON r.namespace_id = n.id
+    WHERE n.tenant = :tenant AND n.labels >= :low AND n.labels < :high AND r.thread_id IS NOT NULL
+      AND (:label = '' OR {find_text}(:terminator || n.labels, :label) > 0)
+    UNION
+    SELECT t.thread_id, 0
+    FROM turns t
+    JOIN namespaces n ON n.id = t.namespace_id
+    WHERE t.user_id = :user_id AND n.tenant = :tenant AND n.labels >= :low AND n.labels < :high
+), named AS (
+    SELECT thread_id, max(written) AS written FROM concerned GROUP BY thread_id
+)
+SELECT c.thread_id,
+       c.written = 1 OR EXISTS (
+           SELECT 1
+           FROM threads h
+           JOIN namespaces n ON n.id = h.namespace_id
+           JOIN turns o ON o.namespace_id = h.namespace_id AND o.thread_id = h.thread_id
+           WHERE h.thread_id = c.thread_id AND n.tenant = :tenant
+             AND (n.labels < :low OR n.labels >= :high
+                  OR (:user_id <> '' AND o.user_id <> :user_id)
+                  OR (:label <> '' AND o.user_id IS NULL AND {find_text}(:terminator || n.labels, :label) = 0)))
+FROM named c
+ORDER BY c.thread_id;
 
--- name: threads_of_authors
-SELECT DISTINCT r.thread_id
-FROM namespaces n
-JOIN revisions r ON r.namespace_id = n.id
-WHERE n.tenant = :tenant AND n.labels >= :low AND n.labels < :high AND r.thread_id IS NOT NULL
-  AND (:label = '' OR {find_text}(:terminator || n.labels, :label) > 0)
-ORDER BY r.thread_id;
-
--- name: threads_of_user
-SELECT DISTINCT t.thread_id,
-       EXISTS (SELECT 1 FROM turns o
-               WHERE o.namespace_id = t.namespace_id AND o.thread_id = t.thread_id AND o.user_id <> t.user_id)
-FROM turns t
-JOIN namespaces n ON n.id = t.namespace_id
-WHERE t.user_id = :user_id AND n.tenant = :tenant AND n.labels >= :low AND n.labels < :high
-ORDER BY t.thread_id;
+-- name: thread_elsewhere
+SELECT 1
+FROM threads h
+JOIN namespaces n ON n.id = h.namespace_id
+WHERE h.thread_id = :thread_id AND h.turns > 0 AND n.tenant = :tenant AND (n.labels < :low OR n.labels >= :high)
+LIMIT 1;
 
 -- name: namespaces_with_thread
 SELECT n.labels
