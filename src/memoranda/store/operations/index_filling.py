@@ -86,7 +86,8 @@ class Filler:
             blocks = [waiting_block(scope, self._index, now[at : at + BATCH]) for at in range(0, len(now), BATCH)]
             written += [block for block in blocks if block is not None]
         if room >= 0 and not self._again:
-            written.append(Sql("advance_index", {"id": self._index, "progress": labels}))
+            place = {"tenant": self._context.tenant, "namespace_id": namespace_id, "progress": labels}
+            written.append(Sql("advance_index", {"id": self._index, **place}))
         yield Batch(written, last=True)
         return locked[0][0] if room >= 0 else None
 

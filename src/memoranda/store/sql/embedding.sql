@@ -27,7 +27,11 @@ SELECT state FROM indexes WHERE id = :id;
 UPDATE indexes SET lease_until = :lease_until WHERE id = :id;
 
 -- name: advance_index
-UPDATE indexes SET progress = :progress WHERE id = :id AND state = 'building';
+-- Not by the name of a namespace that was forgotten since.
+UPDATE indexes
+SET progress = :progress
+WHERE id = :id AND tenant = :tenant AND state = 'building'
+  AND EXISTS (SELECT 1 FROM namespaces n WHERE n.id = :namespace_id AND n.tenant = :tenant AND n.labels = :progress);
 
 -- name: serve_index
 UPDATE indexes SET state = 'serving' WHERE id = :id;

@@ -64,7 +64,7 @@ MINIMUM_VERSION = 14
 _LONGEST_PAUSE = 0.25
 _TABLES = (
     *("namespaces", "items", "revisions", "turns", "threads"),
-    *("blocks", "indexes", "cursors", "proposals", "proposal_scopes"),
+    *("blocks", "indexes", "index_settings", "cursors", "proposals", "proposal_scopes"),
 )
 _ELSEWHERE = (
     "What PostgreSQL keeps beside its tables goes as its owner lets it: the write-ahead log and its archive when they "
