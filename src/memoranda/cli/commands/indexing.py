@@ -30,6 +30,12 @@ def reindex(
         bool,
         typer.Option("--keep-old", help="Keep the vectors of other embedders, for processes that still use them."),
     ] = False,
+    rebuild: Annotated[
+        bool,
+        typer.Option(
+            "--rebuild", help="Throw away what the index holds and make it anew, where `verify` found it damaged."
+        ),
+    ] = False,
     only_status: Annotated[
         bool, typer.Option("--status", help="Change nothing; show what the index holds and what it lacks.")
     ] = False,
@@ -44,14 +50,15 @@ def reindex(
         raise UsageError("The index is brought up to date for the whole store.", "Leave -n out.")
     store = session.reading()
     if only_status:
-        if keep_old:
-            raise UsageError("--status changes nothing, so --keep-old says nothing.", "Leave one of them out.")
+        if keep_old or rebuild:
+            option = "--keep-old" if keep_old else "--rebuild"
+            raise UsageError(f"--status changes nothing, so {option} says nothing.", "Leave one of them out.")
         _show(session, store.index_status())
         return
     before = {index.name for index in store.index_status().indexes}
     try:
         with session.out.progress("Indexing") as advance:
-            status = store.reindex(progress=advance, keep_old=keep_old)
+            status = store.reindex(progress=advance, keep_old=keep_old, rebuild=rebuild)
     except KeyboardInterrupt:
         raise StoppedError(
             session.placed("Nothing is lost: `memoranda reindex` goes on where it was, and searches find as before.")
