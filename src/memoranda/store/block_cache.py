@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Any
+
+from memoranda.forking import ForkSafeLock
 
 DEFAULT_BYTES = 256 << 20
 
@@ -21,7 +22,7 @@ class BlockCache:
         self.most = most
         self._held = 0
         self._values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def get(self, key: Hashable) -> Any | None:
         """A value that is kept, or None."""
@@ -40,7 +41,8 @@ class BlockCache:
             before = self._values.pop(key, None)
             self._held += size - (before[1] if before is not None else 0)
             self._values[key] = (value, size)
-            while self._held > self.most:
+            # A fork in the middle of this leaves the child a count that is too high.
+            while self._values and self._held > self.most:
                 _, (_, freed) = self._values.popitem(last=False)
                 self._held -= freed
 

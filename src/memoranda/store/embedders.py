@@ -15,6 +15,7 @@ from typing import Any, TypeAlias, cast
 from langgraph.store.base import IndexConfig
 
 from memoranda.errors import InvalidValueError, SearchUnavailableError
+from memoranda.forking import ForkSafeLock
 from memoranda.search.embedding import Embedder
 from memoranda.search.local_embedders import LOCAL_MODELS, best_local_embedder
 
@@ -249,7 +250,7 @@ def _loop() -> asyncio.AbstractEventLoop:
         return _started_loop(os.getpid())
 
 
-_starting = threading.Lock()
+_starting = ForkSafeLock()
 
 
 @cache
