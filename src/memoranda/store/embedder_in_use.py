@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import OrderedDict
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from memoranda.errors import StoreError
+from memoranda.errors import StoreError, StoreReadOnlyError
+from memoranda.forking import ForkSafeLock
 from memoranda.search.embedding import PROBE, Embedder, Identity, embed_documents, embed_query, introduce
+from memoranda.store.asking import LateError, answer, ask, ordinary
 from memoranda.store.engines.base import Engine
 from memoranda.store.meaning import QueryMeaning
 from memoranda.store.operations.context import Context
@@ -24,6 +27,16 @@ logger = logging.getLogger(__name__)
 LONGEST_PAUSE = 60.0
 """Seconds, at most, between two tries of an embedder that fails."""
 
+FIRST_PATIENCE = 4.0
+"""Seconds that queries wait, from when an embedder is first asked, until it is loaded; then they go on without it."""
+
+QUERY_PATIENCE = 10.0
+"""Seconds that a query waits for its vector."""
+
+LOOK_AGAIN = 1.0
+"""Seconds after which a query looks again whether its index is still there."""
+
+_MOST_LATE = 8
 _KEPT_QUERIES = 256
 _TRIES_OF_A_TEXT = 3
 
@@ -49,11 +62,16 @@ class EmbedderInUse:
         self._engine = engine
         self._context = context
         self.embedder = embedder
+        self._ordinary = ordinary(embedder)
         self.last_error: str | None = None
         self.dropped = False
+        self.read_only = False
         self._identity: Identity | None = None
         self._index: IndexRow | None = None
         self._vectors: OrderedDict[str, Matrix] = OrderedDict()
+        self._registering = ForkSafeLock()
+        self._keeping = ForkSafeLock()
+        self._looked_at = 0.0
         self.after_fork()
         self._query_failures = 0
         self._query_again = 0.0
@@ -61,9 +79,10 @@ class EmbedderInUse:
         self._failed_texts: dict[int, int] = {}
 
     def after_fork(self) -> None:
-        """Begin with locks of its own: a thread that is not here any more may have held them."""
-        self._introducing = threading.Lock()
-        self._keeping = threading.Lock()
+        """Ask anew: the threads that wait for an answer stayed with the parent."""
+        self._introduction: Future[Identity] | None = None
+        self._introduced_at = 0.0
+        self._late: set[Future[Matrix]] = set()
 
     # --- whose index --------------------------------------------------------------------------------------
 
@@ -82,35 +101,78 @@ class EmbedderInUse:
             The index; None where somebody has dropped it since this store was opened.
 
         Raises:
+            StoreReadOnlyError: It has none, and this process may not begin one.
             StoreError: The database failed.
             Exception: Whatever the embedder raises.
         """
-        with self._introducing:
-            if self._index is None and (anew or not self.dropped):
-                if self._identity is None:
-                    self._identity = introduce(self.embedder)
-                self._index = self._engine.run(register(self._context, self._identity))
-                self._engine.run(attend(self._context, self._index))
-                self.dropped = False
+        identity = self._introduced(None)
+        with self._registering:
+            if self._index is None and self.refresh() is not None:
+                self.attend()
+            elif self._index is None and (anew or not self.dropped):
+                registered = self._engine.run(register(self._context, identity))
+                with self._keeping:
+                    self._index, self.dropped = registered, False
             return self._index
 
     def refresh(self) -> IndexRow | None:
-        """Look again how its index stands; None where it is none, or was dropped."""
-        with self._introducing:
-            known = self._index
-            if known is None:
-                return None
-            rows = self._engine.run(list_indexes(self._context))
-            self._index = next((row for row in rows if row.id == known.id), None)
-            self.dropped = self._index is None
-            if self._index is not None:
-                self._engine.run(attend(self._context, self._index))
+        """Look how its index stands, which writes nothing; None where it is none, or was dropped."""
+        identity, known = self._identity, self._index
+        if identity is None:
+            return None
+        rows = self._engine.run(list_indexes(self._context))
+        found = next((row for row in rows if known is not None and row.id == known.id), None)
+        if found is None:
+            # Another process may have begun it, or begun it anew.
+            found = next((row for row in rows if row.identity.is_same(identity)), None)
+        with self._keeping:
+            self._looked_at = time.monotonic()
+            if self._index is known:  # otherwise somebody knows better by now
+                self._index = found
+                self.dropped = found is None and (self.dropped or known is not None)
             return self._index
+
+    def attend(self) -> None:
+        """Say that its index is in use, where that can be said: who may only read is served all the same."""
+        if self._index is not None:
+            with suppress(StoreReadOnlyError):
+                self._engine.run(attend(self._context, self._index))
+
+    def _introduced(self, seconds: float | None) -> Identity:
+        """Who the embedder is; it is asked once, on a thread of its own, whoever waits for the answer.
+
+        Args:
+            seconds: How long it may take since it was asked; None: as long as it takes.
+
+        Raises:
+            LateError: It takes longer.
+            Exception: Whatever the embedder raises; the next one asks again.
+        """
+        with self._keeping:
+            if self._identity is not None:
+                return self._identity
+            if self._introduction is None:
+                self._introduction, self._introduced_at = ask(lambda: introduce(self._ordinary)), time.monotonic()
+            introduction = self._introduction
+        if seconds is not None:
+            seconds = max(0.0, self._introduced_at + seconds - time.monotonic())
+        try:
+            identity = answer(introduction, seconds)
+        except LateError:
+            raise
+        except BaseException:
+            with self._keeping:
+                # Ctrl-C ends the waiting alone.
+                if self._introduction is introduction and introduction.done():
+                    self._introduction = None
+            raise
+        self._identity = identity
+        return identity
 
     # --- queries ------------------------------------------------------------------------------------------
 
     def embed_query(self, text: str) -> QueryMeaning:
-        """The meaning of a query, or the reason why words alone have to do.
+        """The meaning of a query, or the reason why words alone have to do. It writes nothing and waits for no writer.
 
         Raises:
             StoreError: The database failed.
@@ -119,21 +181,18 @@ class EmbedderInUse:
         if time.monotonic() < self._query_again:
             return QueryMeaning(notice=f"The embedder {name} fails at present, so only words were searched.")
         try:
-            index = self.index()
-            if index is not None and index.state == "building":
+            self._introduced(FIRST_PATIENCE)
+            index = self._index
+            looked = time.monotonic() - self._looked_at
+            if index is None or index.state == "building" or looked >= LOOK_AGAIN:
                 index = self.refresh()
-            if index is None:
-                return QueryMeaning(
-                    notice=f"The index of the embedder {name} was dropped for another embedder's, so only words were "
-                    "searched: run `memoranda reindex` with the one that is to stay."
-                )
-            if index.state == "building":
-                return QueryMeaning(
-                    notice=f"The index of the embedder {name} is still being built, so only words were searched."
-                )
+            if index is None or index.state == "building":
+                return QueryMeaning(notice=f"{self._why_not(index)}, so only words were searched{self._remedy(index)}.")
             vector = self._vector_of_query(text, index.identity.dims)
         except StoreError:
             raise
+        except LateError:
+            return QueryMeaning(notice=f"The embedder {name} is not ready yet, so only words were searched.")
         except Exception as error:  # noqa: BLE001 - a function of somebody else's; words are searched without it
             self._query_failures += 1
             self._query_again = time.monotonic() + pause_after(self._query_failures)
@@ -142,14 +201,42 @@ class EmbedderInUse:
         self._query_failures = 0
         return QueryMeaning(index.id, vector, index.identity.floor)
 
+    def _why_not(self, index: IndexRow | None) -> str:
+        name = self.embedder.name
+        if index is None and self.dropped:
+            return f"The index of the embedder {name} was dropped for another embedder's"
+        if index is None and self.read_only:
+            return f"There is no index of the embedder {name}, and this store cannot be written"
+        return f"The index of the embedder {name} is still being built"
+
+    def _remedy(self, index: IndexRow | None) -> str:
+        if index is None and self.dropped:
+            return ": run `memoranda reindex` with the one that is to stay"
+        if index is None and self.read_only:
+            return ": run `memoranda reindex` as somebody who may write"
+        return ""
+
     def _vector_of_query(self, text: str, dims: int) -> Matrix:
         with self._keeping:
             kept = self._vectors.get(text)
             if kept is not None:
                 self._vectors.move_to_end(text)
                 return kept
-        vector = embed_query(self.embedder, text, dims=dims)
-        with self._keeping:
+            self._late = {late for late in self._late if not late.done()}
+            hanging = len(self._late)
+        if hanging >= _MOST_LATE:
+            raise TimeoutError(f"{hanging} earlier queries wait for its answer")
+        asked = ask(lambda: self._embedded(text, dims))
+        try:
+            return answer(asked, QUERY_PATIENCE)
+        except LateError:
+            with self._keeping:
+                self._late.add(asked)
+            raise TimeoutError(f"no answer within {QUERY_PATIENCE:g} seconds") from None
+
+    def _embedded(self, text: str, dims: int) -> Matrix:
+        vector = embed_query(self._ordinary, text, dims=dims)
+        with self._keeping:  # an answer that is late is there for the next one who asks
             self._vectors[text] = vector
             while len(self._vectors) > _KEPT_QUERIES:
                 self._vectors.popitem(last=False)
@@ -165,10 +252,10 @@ class EmbedderInUse:
         """
         dims = self._identity.dims if self._identity is not None else self.embedder.dims
         try:
-            rows = list(embed_documents(self.embedder, texts, dims=dims))
+            rows = list(embed_documents(self._ordinary, texts, dims=dims))
         except Exception as error:  # noqa: BLE001 - a function of somebody else's
             # Where it takes no other text either, it is not the texts' fault.
-            embed_documents(self.embedder, [PROBE], dims=dims)
+            embed_documents(self._ordinary, [PROBE], dims=dims)
             return self._embed_singly(texts, dims, error)
         self.succeeded()
         return Vectors(rows, range(len(texts)))
@@ -179,7 +266,7 @@ class EmbedderInUse:
         refused: list[int] = []
         for position, text in enumerate(texts):
             try:
-                rows.append(embed_documents(self.embedder, [text], dims=dims)[0])
+                rows.append(embed_documents(self._ordinary, [text], dims=dims)[0])
                 taken.append(position)
             except Exception as failure:  # noqa: BLE001 - see above
                 error = failure
@@ -197,7 +284,7 @@ class EmbedderInUse:
 
     # --- failures -----------------------------------------------------------------------------------------
 
-    def failed(self, error: Exception, waiting: int | None = None) -> None:
+    def failed(self, error: BaseException, waiting: int | None = None) -> None:
         """Remember why it failed, and say it once for each kind of failure."""
         self.last_error = _shown(error)
         kind = type(error).__qualname__

@@ -11,10 +11,11 @@ import weakref
 from collections import defaultdict
 from dataclasses import replace
 
-from memoranda.errors import StoreClosedError
+from memoranda.errors import StoreClosedError, StoreReadOnlyError
+from memoranda.forking import ForkSafeLock
 from memoranda.search.embedding import Embedder
 from memoranda.store.effects import query, transact
-from memoranda.store.embedder_in_use import EmbedderInUse, pause_after
+from memoranda.store.embedder_in_use import LONGEST_PAUSE, EmbedderInUse, pause_after
 from memoranda.store.engines.base import Engine
 from memoranda.store.index_status import IndexStatus
 from memoranda.store.meaning import QueryMeaning
@@ -52,6 +53,8 @@ class EmbeddingWorker:
         self._engine = engine
         self._context = context
         self.in_use = in_use
+        self._starting = ForkSafeLock()
+        self._working = ForkSafeLock()
         self._begin()
         self._filler: tuple[int, Filler] | None = None
         self._blocks: defaultdict[IndexScope, int] = defaultdict(int)
@@ -60,8 +63,6 @@ class EmbeddingWorker:
 
     def _begin(self) -> None:
         self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
-        self._working = threading.Lock()
         self._wake = threading.Event()
         self._stop = threading.Event()
 
@@ -110,7 +111,7 @@ class EmbeddingWorker:
         """Wait until everything that was written before is embedded.
 
         Args:
-            timeout: Seconds; None: as long as it takes, unless the embedder fails.
+            timeout: Seconds; None: as long as it takes, unless the embedder fails or nothing can be written.
 
         Returns:
             Whether the index is complete.
@@ -119,7 +120,7 @@ class EmbeddingWorker:
         before = self.failures
         while not self._complete():
             late = self.failures > before if deadline is None else time.monotonic() >= deadline
-            if late or self.in_use.dropped or self._stop.is_set():
+            if late or self.in_use.dropped or self.in_use.read_only or self._stop.is_set():
                 return False
             self.wake()
             self._stop.wait(0.02)
@@ -158,14 +159,22 @@ class EmbeddingWorker:
             pause = POLL
             try:
                 self._wake.clear()
-                if self.work():
-                    failures = 0
+                more = self.work()
+                failures, self.in_use.read_only = 0, False
+                if more:
                     continue
-                failures = 0
                 self.in_use.refresh()
+                self.in_use.attend()
             except StoreClosedError:
                 return
-            except Exception as error:  # noqa: BLE001 - the thread must not end: everything waits for it
+            except StoreReadOnlyError as error:
+                # Not the embedder's fault: whoever may write embeds what waits.
+                self.failures += 1
+                self.in_use.read_only = True
+                logger.debug("What waits for its vectors is left to others: %s", error)
+                self._stop.wait(LONGEST_PAUSE)
+                continue
+            except BaseException as error:  # noqa: BLE001 - the thread must not end: everything waits for it
                 failures += 1
                 self.failures += 1
                 pause = pause_after(failures)
