@@ -12,7 +12,7 @@ from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, tra
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.embedder_indexes import IndexRow
 from memoranda.store.operations.embedding import waiting_block
-from memoranda.store.operations.index_loading import LabelRange, load_index
+from memoranda.store.operations.index_loading import BlockKey, LabelRange, load_index
 from memoranda.store.operations.indexing import IndexKind, IndexScope, Part
 
 T = TypeVar("T")
@@ -95,8 +95,8 @@ class Filler:
         """The living passages of a scope that have neither a vector nor a place on the waiting list."""
         import numpy as np
 
-        rows = yield from query("blocks_of_scope", scope=scope.number)
-        blocks = {part: [row[1] for row in rows if row[0] == part and row[2] in (0, self._index)] for part in Part}
+        rows = yield from query("blocks_to_fill", scope=scope.number, index_id=self._index)
+        blocks = {part: [BlockKey(block, stamp) for of, block, stamp in rows if of == part] for part in Part}
         words: list[WordBlock] = yield from self._read(blocks[Part.WORDS], WordBlock.unpack)
         if not words:
             return []
@@ -110,10 +110,10 @@ class Filler:
         columns = (column[lacking].tolist() for column in (of.number, of.source, of.digest))
         return list(zip(*columns, strict=True))
 
-    def _read(self, ids: list[int], unpack: Callable[[bytes], T]) -> Body[list[T]]:
+    def _read(self, keys: list[BlockKey], unpack: Callable[[bytes], T]) -> Body[list[T]]:
         """Parsed blocks, from this process's memory as far as they are there."""
-        held = {block: self._context.blocks.get(block) for block in ids}
-        absent = [block for block, parsed in held.items() if parsed is None]
-        found = (yield Batch([Sql("block_body", {"id": block}) for block in absent])) if absent else []
-        held.update({rows[0][0]: unpack(rows[0][1]) for rows in found if rows})
-        return [cast("T", held[block]) for block in ids]
+        held = {key: self._context.blocks.get(key) for key in keys}
+        absent = [key for key, parsed in held.items() if parsed is None]
+        found = (yield Batch([Sql("block_body", {"id": key.id}) for key in absent])) if absent else []
+        held.update({key: unpack(rows[0][1]) for key, rows in zip(absent, found, strict=True) if rows})
+        return [cast("T", held[key]) for key in keys]

@@ -49,6 +49,12 @@ WHERE tenant = :tenant AND labels > :after AND passages > 0
 ORDER BY labels
 LIMIT :limit;
 
+-- name: blocks_to_fill
+SELECT part, id, stamp
+FROM blocks
+WHERE scope = :scope AND part < 3 AND index_id IN (0, :index_id)
+ORDER BY part, id;
+
 -- name: give_out_passage
 -- A number that is lost on purpose: a writer that has read the namespace without a lock, and does not know of a new
 -- index yet, begins again.
