@@ -5,12 +5,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 
 from memoranda import Author, MemoryStore
 from memoranda.search.embedding import Identity
-from memoranda.store.effects import transact
+from memoranda.store.effects import Transact, transact
 from memoranda.store.namespaces import encode_namespace
 from memoranda.store.operations import forget_turns, rewording
 from memoranda.store.operations.embedder_indexes import list_indexes, register
@@ -65,6 +66,25 @@ def test_no_name_stays_where_the_words_are_half_made_anew(store: MemoryStore, mo
     assert "zimmerfrau" not in progress
 
 
+def test_no_name_comes_back_while_the_words_are_made_anew(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.write(("zimmerfrau",), "/a.md", "tea")
+    monkeypatch.setattr(rewording, "WORDS_VERSION", "another")
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    reword = rewording.reword(store.context, stop)
+    effect = next(reword)
+    for _ in range(3):  # the version, how far it was, and which namespaces there are
+        assert isinstance(effect, Transact)
+        effect = reword.send(store.engine.transact(effect))
+    store.forget(("zimmerfrau",), vacuum=False)
+    with pytest.raises(KeyboardInterrupt):
+        store.engine.resume(reword, effect)
+    progress = store.engine.run(transact("read", lambda: rewording._setting(store.context, "words_progress")))
+    assert "zimmerfrau" not in progress
+
+
 def _group(store: MemoryStore) -> None:
     store.record_turns(("ann",), "group", [Turn("m1", "user", "tea")], user="ann")
     store.record_turns(("ben",), "group", [Turn("m2", "user", "ale")], user="ben")
@@ -80,7 +100,17 @@ def _written(store: MemoryStore) -> None:
     store.record_turns(("ben",), "group", [Turn("m1", "user", "ale")], user="ben")
 
 
-@pytest.mark.parametrize("talk", [_group, _unnamed, _written])
+def _guest(store: MemoryStore) -> None:
+    store.record_turns(("ann",), "group", [Turn("m1", "user", "tea")], user="ann")
+    store.record_turns(("ann",), "group", [Turn("m2", "user", "ale")], user="ben")
+
+
+def _unrecorded(store: MemoryStore) -> None:
+    for person in ("ann", "ben"):
+        store.write(("ann",), f"/{person}.md", "tea", author=Author(actor=f"user:{person}", thread_id="group"))
+
+
+@pytest.mark.parametrize("talk", [_group, _unnamed, _written, _guest, _unrecorded])
 def test_checkpoints_of_a_thread_in_which_others_talk_stay(
     store: MemoryStore, talk: Callable[[MemoryStore], None]
 ) -> None:
@@ -89,3 +119,28 @@ def test_checkpoints_of_a_thread_in_which_others_talk_stay(
     receipt = store.forget(subject="ann", checkpointer=conversations, vacuum=False)
     assert conversations.gone == []
     assert any("group" in sentence for sentence in receipt.unreached)
+
+
+@pytest.mark.parametrize("named", [{"scope": ("ann",)}, {"scope": ("ann",), "thread": "group"}])
+def test_checkpoints_of_a_thread_that_others_have_stay(store: MemoryStore, named: dict[str, Any]) -> None:
+    _group(store)
+    conversations = Conversations()
+    receipt = store.forget(**named, checkpointer=conversations, vacuum=False)
+    assert conversations.gone == []
+    assert receipt.threads == ()
+    assert any("group" in sentence for sentence in receipt.unreached)
+    # Nobody has it any more now.
+    store.forget(thread="group", checkpointer=conversations, vacuum=False)
+    assert conversations.gone == ["group"]
+
+
+def test_checkpoints_of_ones_own_threads_go(store: MemoryStore, store_url: str, open_here: Any) -> None:
+    author = Author(actor="user:ann", thread_id="written")
+    store.record_turns(("ann",), "own", [Turn("m1", "user", "tea"), Turn("m2", "assistant", "ale")])
+    store.record_turns(("org",), "own", [Turn("m3", "user", "tea")], user="ann")
+    store.write(("ann",), "/a.md", "tea", author=author)
+    store.write(("org",), "/a.md", "tea", author=author)
+    open_here(store_url, tenant="other").record_turns(("ben",), "own", [Turn("m1", "user", "tea")], user="ben")
+    conversations = Conversations()
+    store.forget(subject="ann", checkpointer=conversations, vacuum=False)
+    assert conversations.gone == ["own", "written"]

@@ -9,6 +9,7 @@ import pytest
 from memoranda import Author, MemoryStore
 from memoranda.store.effects import Transact
 from memoranda.store.operations import forget_turns
+from memoranda.store.operations.forget_traces import add_traces, brought_again
 from memoranda.store.operations.turns import forget_thread
 from memoranda.store.turns import Turn
 from tests.store.embedding_support import Embedding, HashedWords
@@ -153,3 +154,45 @@ def test_many_turns_go_in_pages(store: MemoryStore, monkeypatch: pytest.MonkeyPa
     assert receipt.counts["turns"] == 10
     assert receipt.counts["threads"] == 1
     assert store.turns(ANN) == []
+
+
+def test_what_a_list_brings_again() -> None:
+    traces = add_traces(b"salt", add_traces(b"salt", b"", ["m1", "m2"]), ["m2", "m4"])
+    assert len(traces) == 3 * 8
+    assert brought_again(b"salt", traces, ["m1", "m2", "m3", "m4", "m5"]) == {"m1", "m2", "m3", "m4"}
+    assert brought_again(b"salt", traces, ["m5", "m6"]) == set()
+    assert brought_again(b"pepper", traces, ["m1"]) == set()
+
+
+@pytest.mark.parametrize("page", [2, 1_000])
+def test_a_forgotten_conversation_does_not_come_back(
+    store: MemoryStore, store_url: str, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    monkeypatch.setattr(forget_turns, "_PAGE", page)
+    said = [Turn(f"quibble{n}", "user", f"text {n}") for n in range(5)]
+    store.record_turns(ANN, "t", said)
+    assert store.forget_thread(ANN, "t") == 5
+    assert store.threads(ANN) == []
+    assert store.record_turns(ANN, "t", said).new == 0
+    later = [Turn("new1", "user", "hello"), Turn("new2", "assistant", "hello again")]
+    assert store.record_turns(ANN, "t", [*said, *later]).new == 2
+    assert [turn.text for turn in store.turns(ANN, "t")] == ["hello", "hello again"]
+    (thread,) = store.threads(ANN)
+    assert thread.turns == 2
+    assert thread.first_at == store.turns(ANN, "t")[0].at
+    assert store.forget(thread="t").counts["turns"] == 2
+    assert store.record_turns(ANN, "t", [*said, *later]).new == 0
+    assert not contents_of(store_url).holding(["quibble", "new1"])
+    assert store.verify().ok
+
+
+@pytest.mark.parametrize("named", [{"scope": ANN}, {"subject": "ann"}])
+def test_no_id_of_a_conversation_stays_where_a_person_or_all_is_forgotten(
+    store: MemoryStore, store_url: str, named: dict[str, str]
+) -> None:
+    for place in (ANN, ("team",)):
+        store.record_turns(place, "quibblewort", [Turn("m1", "user", "hello")], user="ann")
+    store.forget_thread(ANN, "quibblewort")
+    receipt = store.forget(**named)  # type: ignore[arg-type]
+    assert bool(contents_of(store_url).holding(["quibblewort"])) == ("scope" in named)
+    assert any("records all of it again" in each or "may record all of it again" in each for each in receipt.unreached)

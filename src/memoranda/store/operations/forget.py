@@ -81,7 +81,7 @@ def forget(
         below: Whether the namespaces below it are meant too.
         thread: Only the turns of this conversation. Files that were written in it stay; the receipt names them.
         subject: A person: every namespace that has this label, and elsewhere the turns of this user.
-        checkpointer: Of the conversations concerned, its checkpoints are deleted too, unless others have a part in them.
+        checkpointer: Of the conversations concerned, its checkpoints are deleted too, unless others have a part in it.
         vacuum: Clean the files at the end. On SQLite that writes the file anew, and writers wait for it; it may be left
             to a quiet hour.
         dry_run: Change nothing, and say what would be removed.
