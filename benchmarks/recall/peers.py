@@ -108,14 +108,14 @@ def _bigrams(run: str) -> str:
 
 def _langgraph(embedder: Cached) -> Callable[[Scope], Search]:
     """LangGraph's own store: cosine of the whole item's text."""
-    from langgraph.store.base import PutOp
     from langgraph.store.memory import InMemoryStore
 
     def prepare(scope: Scope) -> Search:
         dims = len(embedder.query("size"))
         store = InMemoryStore(index={"dims": dims, "embed": embedder, "fields": ["text"]})
         namespace = ("turns",)
-        store.batch([PutOp(namespace, turn.id, {"text": turn.full}) for turn in scope.turns])
+        for turn in scope.turns:  # one by one: it refuses a batch with the same text twice
+            store.put(namespace, turn.id, {"text": turn.full})
         return lambda query, k: [item.key for item in store.search(namespace, query=query, limit=k)]
 
     return prepare

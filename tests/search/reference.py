@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from memoranda.search.blocks import QUESTION, Entry
-from memoranda.search.fusion import FAINT
+from memoranda.search.fusion import FAINT, HIGHEST_FLOOR
 from memoranda.search.query import Query, QueryTerm
 from memoranda.search.ranking import ContextWeights, Ranking
 
@@ -58,7 +58,10 @@ def ranked(
     more = _bm25(passages, added, settings)
     wholes = _wholes(scopes, {key: passages[key] for key in allowed}, asked, settings)
     words = {key: words[key] + more[key] for key in passages}
-    meaning = {key: _likeness(scopes, key, vector, floor) for key in passages}
+    cosines = {key: _cosine(scopes[key[0]].vectors.get(key[1]), vector) for key in passages}
+    known = [cosine for cosine in cosines.values() if cosine is not None]
+    floor = max(floor, min(sum(known) / len(known), HIGHEST_FLOOR)) if known else floor
+    meaning = {key: _likeness(cosine, floor) for key, cosine in cosines.items()}
     own = dict.fromkeys(passages, 0.0)
     both = settings.words + settings.meaning
     shares = (settings.words / both, settings.meaning / both) if vector else (1.0, 0.0)
@@ -129,18 +132,20 @@ def _added(
     return {term: rules.weight * gains[term] / max(gains.values()) for term in chosen}
 
 
-def _likeness(scopes: Sequence[Scope], key: Key, vector: Sequence[float] | None, floor: float) -> float:
-    mine = scopes[key[0]].vectors.get(key[1])
+def _cosine(mine: list[float] | None, vector: Sequence[float] | None) -> float | None:
     if mine is None or vector is None or not any(vector):
-        return 0.0
+        return None
     if not any(mine):
-        return FAINT / (floor + 1) + (1 - FAINT) * min(1.0, max(0.0, -floor / (1 - floor)))
+        return 0.0
     top = max(map(abs, mine))
     whole = [round(value / top * 127) for value in mine]
-    cosine = (
-        math.sumprod(whole, vector) if hasattr(math, "sumprod") else sum(map(float.__mul__, map(float, whole), vector))
-    )
-    cosine /= math.hypot(*whole) * math.hypot(*vector)
+    product = sum(one * other for one, other in zip(whole, vector, strict=True))
+    return product / (math.hypot(*whole) * math.hypot(*vector))
+
+
+def _likeness(cosine: float | None, floor: float) -> float:
+    if cosine is None:
+        return 0.0
     chance = FAINT * min(1.0, max(0.0, (cosine + 1) / (floor + 1)))
     return chance + (1 - FAINT) * min(1.0, max(0.0, (cosine - floor) / (1 - floor)))
 

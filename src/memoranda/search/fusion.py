@@ -13,12 +13,15 @@ from memoranda.search.vectors import rounded_query
 
 FAINT = 0.01
 """The likeness of texts that have nothing to do with each other."""
+HIGHEST_FLOOR = 0.99
 
 
 def meaning_of(corpus: Corpus, vector: Sequence[float] | NDArray[np.floating], *, floor: float) -> NDArray[np.float64]:
-    """Return each passage's likeness to a query's vector: its cosine, where `floor` is next to nothing and 1 is all.
+    """Return each passage's likeness to a query's vector: its cosine, where the floor is next to nothing and 1 is all.
 
-    What lies below the floor is like the query only by chance. It still keeps its order, faintly, so that whoever asks
+    The floor is what the embedder gives to texts that have nothing to do with each other, or what this query has with
+    the passages on average, if that is more: some embedders find texts of one language, or of one subject, much alike.
+    What lies below is like the query only by chance. It still keeps its order, faintly, so that whoever asks
     for ten passages by meaning gets ten; words and context weigh more than all of that.
 
     Args:
@@ -30,6 +33,7 @@ def meaning_of(corpus: Corpus, vector: Sequence[float] | NDArray[np.floating], *
         InvalidValueError: The vector is none, or has another size than those of the passages.
     """
     cosine = np.full(len(corpus), -1.0)
+    held = np.zeros(len(corpus), bool)
     query = rounded_query(vector)
     if not query.whole.any():
         return np.zeros(len(corpus))
@@ -42,6 +46,10 @@ def meaning_of(corpus: Corpus, vector: Sequence[float] | NDArray[np.floating], *
         cosines = block.cosines(query)
         # A later block overwrites: its vector is the newer one.
         cosine[passages] = cosines[rows]
+        held[passages] = True
+    held &= corpus.alive
+    if held.any():
+        floor = max(floor, min(float(cosine[held].mean()), HIGHEST_FLOOR))
     chance = FAINT * np.clip((cosine + 1) / (floor + 1), 0.0, 1.0)
     return chance + (1 - FAINT) * np.clip((cosine - floor) / (1 - floor), 0.0, 1.0)
 
