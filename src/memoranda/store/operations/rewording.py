@@ -7,6 +7,7 @@ in one, so that every search finds either all the old ones or all the new ones.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from memoranda.search.blocks import Entry, WordBlock, pack_words
 from memoranda.search.tokens import WORDS_VERSION, length_of, terms_of
@@ -44,12 +45,18 @@ def reword(context: Context, tell: Callable[[int, int], None]) -> Operation[int]
         yield from _cut_anew(context, namespace_id, labels)
         for kind in IndexKind:
             yield from _reword_scope(context, IndexScope(namespace_id, kind))
-        note = _set(context, _PROGRESS, f"{WORDS_VERSION}\n{labels}")
-        yield from transact("write", lambda note=note: _write([note]))
+        yield from transact("write", partial(_note_progress, context, namespace_id, labels))
         tell(done, len(namespaces))
     settled = [_set(context, _VERSION, WORDS_VERSION), _set(context, _PROGRESS, "")]
     yield from transact("write", lambda: _write(settled))
     return len(namespaces)
+
+
+def _note_progress(context: Context, namespace_id: int, labels: str) -> Body[None]:
+    # One that was forgotten meanwhile must leave no name; the lock keeps it from being forgotten just now.
+    rows = yield from query("lock_namespace", tenant=context.tenant, labels=labels)
+    if rows and rows[0][0] == namespace_id:
+        yield Batch([_set(context, _PROGRESS, f"{WORDS_VERSION}\n{labels}")], last=True)
 
 
 def _cut_anew(context: Context, namespace_id: int, labels: str) -> Operation[None]:
