@@ -25,6 +25,7 @@ from tests.episodes.support import ANN, async_saver, config, ids, owner, recorde
 
 KINDS = ("memory", "sqlite", "postgres")
 ANNS = ("ann",)
+AGAIN = ("again",)
 
 
 @tool
@@ -82,9 +83,21 @@ def test_live_and_backfilled_give_the_same_episode_once(store: MemoryStore, chec
     done = backfill(checkpointer, store, scope=owner)
     assert (done.new, done.known, done.failed) == (0, 6, ())
     assert told(store) == WHOLE and ids(store) == live
-    store.forget_thread(ANNS, "t")
-    assert backfill(checkpointer, store, scope=owner).new == 6
-    assert told(store) == WHOLE and ids(store) == live
+    assert backfill(checkpointer, store, scope=AGAIN).new == 6
+    assert told(store, AGAIN) == WHOLE and ids(store, AGAIN) == live
+
+
+def test_a_forgotten_conversation_does_not_come_back(store: MemoryStore, checkpointer: Any) -> None:
+    events(eventful(store, checkpointer))
+    backfill(checkpointer, store, scope=owner)
+    assert store.forget_thread(ANNS, "t") == 6
+    assert backfill(checkpointer, store, scope=owner).new == 0
+    assert store.threads(ANNS) == [] and told(store) == []
+    # Nor with its next turn, in another process.
+    talk(recorded_agent(["Hello."], store, tools=[weather], checkpointer=checkpointer), "Me again.")
+    assert told(store) == [("user", "Me again."), ("assistant", "Hello.")]
+    backfill(checkpointer, store, scope=owner)
+    assert [thread.turns for thread in store.threads(ANNS)] == [2]
 
 
 def test_backfill_at_every_step_of_a_live_conversation(store: MemoryStore) -> None:
@@ -125,17 +138,16 @@ async def test_async_checkpointers(
         )
         await agent.ainvoke({"messages": "How is the weather?"}, config(), context=ANN)
         live = await store.aturns(ANNS, "t")
-        await store.aforget_thread(ANNS, "t")
         told_of: list[Backfilled] = []
 
         async def progress(done: Backfilled) -> None:
             told_of.append(done)
 
-        done = await abackfill(checkpointer, store, scope=owner, progress=progress)
+        done = await abackfill(checkpointer, store, scope=AGAIN, progress=progress)
         assert (done.new, done.total, told_of) == (4, 1, [done])
-        again = await store.aturns(ANNS, "t")
+        again = await store.aturns(AGAIN, "t")
         assert [(turn.message_id, turn.text) for turn in again] == [(turn.message_id, turn.text) for turn in live]
-        assert (await abackfill(checkpointer, store, scope=owner)).skipped == 1
+        assert (await abackfill(checkpointer, store, scope=AGAIN)).skipped == 1
 
 
 async def test_an_async_checkpointer_needs_its_loop(store: MemoryStore, tmp_path: Path) -> None:
@@ -172,12 +184,11 @@ def test_what_left_the_state_is_taken_from_older_checkpoints(
     assert ids(store) == live
     # The end of it recorded live, as where the recorder came late, and the beginning from the checkpointer.
     kept = store.turns(ANNS, "t", limit=None)[13:]
-    store.forget_thread(ANNS, "t")
     from memoranda.store.turns import Turn
 
-    store.record_turns(ANNS, "t", [Turn(turn.message_id, turn.role, turn.text, at=turn.at) for turn in kept])
-    assert backfill(checkpointer, store, scope=owner).new == 13
-    assert ids(store) == live
+    store.record_turns(AGAIN, "t", [Turn(turn.message_id, turn.role, turn.text, at=turn.at) for turn in kept])
+    assert backfill(checkpointer, store, scope=AGAIN).new == 13
+    assert ids(store, AGAIN) == live
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # it is the checkpointers that differ here

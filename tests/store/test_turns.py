@@ -271,6 +271,23 @@ def test_forgotten_threads_are_gone_from_everywhere(store: MemoryStore) -> None:
     assert [turn.position for turn in store.turns(ANN)] == [3, 4]  # no position is given out again
 
 
+def test_what_was_forgotten_does_not_come_again(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "MOST_AT_ONCE", 3)
+    store.record_turns(ANN, "t", said(*range(3, 9), at=START))
+    store.forget_thread(ANN, "t")
+    assert store.threads(ANN) == [] and store.forget_thread(ANN, "t") == 0
+    # Nor what stood before it, and was never recorded.
+    assert store.record_turns(ANN, "t", said(*range(1, 9), at=START)) == RecordedTurns(0, 8)
+    assert store.threads(ANN, below=True) == [] and not store.search_episodes(ANN, "message")
+    later = START + timedelta(days=1)
+    assert store.record_turns(ANN, "t", [*said(*range(1, 9), at=START), *said(9, 10, at=later)]) == RecordedTurns(2, 8)
+    (thread,) = store.threads(ANN)
+    assert (thread.turns, thread.first_at, order(store)) == (2, later + timedelta(minutes=9), [9, 10])
+    store.forget_thread(ANN, "t")
+    assert store.record_turns(ANN, "t", said(*range(1, 12))) == RecordedTurns(1, 10)
+    assert store.record_turns(("ben",), "t", said(3)).new == store.record_turns(ANN, "u", said(3)).new == 1
+
+
 async def test_the_async_twins(store: MemoryStore) -> None:
     await asyncio.gather(*(store.arecord_turns(ANN, "t", said(*range(1, 20))) for _ in range(5)))
     assert [turn.position for turn in await store.aturns(ANN)] == [*range(1, 20)]

@@ -71,7 +71,7 @@ class TurnsImport:
             return
         self._flush()
         self._thread, self._last = thread, None
-        self._known = self._store.known_messages(*thread)
+        self._known = self._store.known_messages(*thread).recorded
 
     def _flush(self) -> None:
         if self._thread is None or not self._turns:

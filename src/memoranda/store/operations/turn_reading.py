@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import orjson
 
 from memoranda.store.changes import Namespace
-from memoranda.store.effects import Operation, Row, query, transact
+from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, transact
 from memoranda.store.namespaces import decode_namespace, encode_namespace, prefix_range
 from memoranda.store.operations.context import Context, countable
+from memoranda.store.operations.forget_traces import brought_again
 from memoranda.store.operations.item_passages import NUMBER_MASK
-from memoranda.store.operations.turns import checked_thread, known_keys
+from memoranda.store.operations.turns import checked_thread
 from memoranda.store.turns import RecordedTurn, ThreadSummary
 from memoranda.store.values import to_datetime, to_microseconds
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMessages:
+    """What is known of a conversation's messages.
+
+    Args:
+        recorded: The ids of those that are recorded in its namespace.
+        of_run: Those of them that the run that asks has recorded.
+        of_others: Those that are recorded in other namespaces, of other users, and of whom.
+        salt: What the traces of those that were forgotten are made with.
+        traces: These traces.
+    """
+
+    recorded: frozenset[str] = frozenset()
+    of_run: frozenset[str] = frozenset()
+    of_others: Mapping[str, str] = field(default_factory=dict[str, str])
+    salt: bytes | None = None
+    traces: bytes = b""
+
+    def __contains__(self, message_id: str) -> bool:
+        """Whether a message is recorded in its namespace."""
+        return message_id in self.recorded
+
+    def forgot(self, message_id: str) -> bool:
+        """Whether a message was forgotten with its conversation."""
+        return self.salt is not None and bool(brought_again(self.salt, self.traces, [message_id]))
+
 
 _LONG_AGO: Final = -(1 << 62)
 _FAR_AHEAD: Final = 1 << 62
@@ -128,10 +159,37 @@ def threads(
     return [summarised(row) for row in rows]
 
 
-def known_messages(context: Context, scope: Namespace, thread_id: str) -> Operation[frozenset[str]]:
-    """The ids of the messages of a conversation that are recorded."""
-    labels, thread = encode_namespace(tuple(scope)), checked_thread(thread_id)
-    return frozenset((yield from known_keys(context, labels, thread)))
+def known_messages(
+    context: Context, scope: Namespace, thread_id: str, *, user: str | None = None, run_id: str | None = None
+) -> Operation[KnownMessages]:
+    """What is known of the messages of a conversation.
+
+    Args:
+        context: The store's settings.
+        scope: Whose conversation it is.
+        thread_id: The conversation.
+        user: Who asks: which messages of others are recorded elsewhere.
+        run_id: The run that asks: which messages it has recorded.
+
+    Returns:
+        The ids of the messages.
+    """
+    place = {"tenant": context.tenant, "labels": encode_namespace(tuple(scope)), "thread_id": checked_thread(thread_id)}
+    return (yield from transact("snapshot", partial(_known, place, user, run_id)))
+
+
+def _known(place: dict[str, Any], user: str | None, run_id: str | None) -> Body[KnownMessages]:
+    statements = [Sql("messages_and_runs_of_thread", place), Sql("forgotten_of_thread", place)]
+    others = [Sql("messages_of_others", {**place, "user_id": user})] if user else []
+    own, forgotten, *elsewhere = yield Batch([*statements, *others], last=True)
+    salt, traces = forgotten[0] if forgotten else (None, None)
+    return KnownMessages(
+        frozenset(message for message, _ in own),
+        frozenset(message for message, run in own if run_id is not None and run == run_id),
+        dict(cast("list[tuple[str, str]]", elsewhere[0])) if elsewhere else {},
+        None if salt is None else bytes(salt),
+        bytes(traces or b""),
+    )
 
 
 def thread_checkpoint(context: Context, scope: Namespace, thread_id: str) -> Operation[str | None]:

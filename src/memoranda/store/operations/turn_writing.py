@@ -13,6 +13,7 @@ import orjson
 from memoranda.store.changes import Author
 from memoranda.store.effects import Batch, Body, Sql, query
 from memoranda.store.operations.context import Context
+from memoranda.store.operations.forget_traces import brought_again
 from memoranda.store.operations.indexing import IndexKind
 from memoranda.store.operations.item_passages import NUMBER_MASK, Indexed, unpack_placed
 from memoranda.store.operations.turn_passages import add_turn, indexed_turn
@@ -62,11 +63,14 @@ class Piece(NamedTuple):
         turns: Those of them that are to be recorded.
         seen: How many turns the namespace had when these were found to be new; while it has no more, they are. None:
             nobody has looked.
+        order: All the messages of the list that this is a piece of; what stands in it before one that was forgotten
+            was forgotten with it.
     """
 
     keys: list[str]
     turns: dict[str, Prepared]
     seen: int | None = None
+    order: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -79,6 +83,8 @@ class _Thread:
     first_at: int = 0
     last_at: int = 0
     last_place: int = _FIRST_PLACE - PLACE_STEP
+    salt: bytes | None = None
+    forgotten: bytes | None = None
 
     @property
     def place(self) -> dict[str, Any]:
@@ -121,9 +127,14 @@ def write_turns(context: Context, labels: str, thread_id: str, piece: Piece, who
     )
     places = {key: int(rows[0][0]) for key, rows in zip(keys, found, strict=True) if rows}
     thread = _Thread(scope.id, thread_id, *(head[0] if head else ()))
+    given = len(piece.turns)
+    if thread.salt is not None and thread.forgotten:
+        again = brought_again(thread.salt, thread.forgotten, piece.order or piece.keys)
+        piece = piece._replace(turns={key: turn for key, turn in piece.turns.items() if key not in again})
     new = [key for key in piece.keys if key in piece.turns and key not in places]
     if not new:
-        return Landed(RecordedTurns(0, len(piece.turns)), scope.turns, [])
+        return Landed(RecordedTurns(0, given), scope.turns, [])
+    spans = [thread.first_at, thread.last_at] if thread.turns else []
     written: list[Sql] = []
     for run in _runs(piece, places):
         if written:
@@ -135,13 +146,13 @@ def write_turns(context: Context, labels: str, thread_id: str, piece: Piece, who
     row = {
         **here,
         "turns": thread.turns,
-        "first_at": min([*moments, *([thread.first_at] if head else [])]),
-        "last_at": max([*moments, *([thread.last_at] if head else [])]),
+        "first_at": min(moments + spans),
+        "last_at": max(moments + spans),
         "last_place": thread.last_place,
     }
     scope.changed = True
     yield Batch([*written, Sql("put_thread", row), *work.statements()], last=True)
-    return Landed(RecordedTurns(len(new), len(piece.turns) - len(new)), scope.turns, work.to_tend)
+    return Landed(RecordedTurns(len(new), given - len(new)), scope.turns, work.to_tend)
 
 
 def _runs(piece: Piece, places: Mapping[str, int]) -> list[list[Prepared]]:

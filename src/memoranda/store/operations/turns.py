@@ -41,9 +41,9 @@ def record_turns(
 ) -> Operation[RecordedTurns]:
     """Record messages of a conversation, each once by its id, however often it is given.
 
-    What was recorded before stays as it is. New turns are put where they stand among the known ones in the list that
-    is given, so that the beginning of a conversation may be recorded after its end. Long lists are recorded in several
-    transactions, from the beginning on.
+    What was recorded before stays as it is, and what was forgotten with its conversation stays forgotten. New turns
+    are put where they stand among the known ones in the list that is given, so that the beginning of a conversation
+    may be recorded after its end. Long lists are recorded in several transactions, from the beginning on.
 
     Args:
         context: The store's settings.
@@ -58,7 +58,7 @@ def record_turns(
             are recorded already, the ids are enough to show where others belong. Left out: the order of the turns.
 
     Returns:
-        How many are new, and how many were known.
+        How many are new, and how many were known, those that stay forgotten among them.
 
     Raises:
         InvalidNamespaceError: The scope cannot be stored.
@@ -91,18 +91,13 @@ def record_turns(
     now = to_datetime(context.clock())
     for around, wanted in _pieces(keys, given, known):
         prepared = yield from call(partial(_prepare_all, context, {key: given[key] for key in wanted}, now))
-        piece = Piece(around, prepared, seen)
+        piece = Piece(around, prepared, seen, keys)
         landed = yield from transact("write", partial(write_turns, context, labels, thread, piece, who))
         done += landed.turns
         # As long as nobody else comes between.
         seen = landed.seen if seen is not None and landed.seen == seen + landed.turns.new else None
         yield from tend_all(context, landed.to_tend)
     return done
-
-
-def known_keys(context: Context, labels: str, thread_id: str) -> Operation[set[str]]:
-    """The ids under which messages of a conversation are recorded."""
-    return (yield from transact("snapshot", partial(_seen, context, labels, thread_id)))[1]
 
 
 def _seen(context: Context, labels: str, thread_id: str) -> Body[tuple[int, set[str]]]:

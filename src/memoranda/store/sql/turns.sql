@@ -1,7 +1,7 @@
 -- Conversations. Writers of one namespace queue up on its row, as those of its items do.
 
 -- name: thread_to_extend
-SELECT turns, first_at, last_at, last_place
+SELECT turns, first_at, last_at, last_place, forgotten_salt, forgotten
 FROM threads
 WHERE namespace_id = :namespace_id AND thread_id = :thread_id;
 
@@ -16,6 +16,26 @@ SELECT turns FROM namespaces WHERE tenant = :tenant AND labels = :labels;
 -- name: messages_of_thread
 SELECT message_id
 FROM turns
+WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND labels = :labels) AND thread_id = :thread_id;
+
+-- name: messages_and_runs_of_thread
+SELECT message_id, run_id
+FROM turns
+WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND labels = :labels) AND thread_id = :thread_id;
+
+-- name: messages_of_others
+-- What is recorded of a conversation elsewhere, of other people.
+SELECT t.message_id, t.user_id
+FROM threads h
+JOIN namespaces n ON n.id = h.namespace_id
+JOIN turns t ON t.namespace_id = h.namespace_id AND t.thread_id = h.thread_id
+WHERE h.thread_id = :thread_id AND n.tenant = :tenant AND n.labels <> :labels
+  AND t.user_id IS NOT NULL AND t.user_id <> :user_id
+ORDER BY t.id DESC;
+
+-- name: forgotten_of_thread
+SELECT forgotten_salt, forgotten
+FROM threads
 WHERE namespace_id = (SELECT id FROM namespaces WHERE tenant = :tenant AND labels = :labels) AND thread_id = :thread_id;
 
 -- name: first_place_later
@@ -144,7 +164,7 @@ SELECT n.labels, h.thread_id, h.turns, h.first_at, h.last_at,
 FROM namespaces n
 JOIN threads h ON h.namespace_id = n.id
 WHERE n.tenant = :tenant AND n.labels >= :low AND n.labels < :high
-  AND h.last_at >= :since AND h.first_at < :until
+  AND h.last_at >= :since AND h.first_at < :until AND h.turns > 0
   AND (:anyone = 1 OR EXISTS (
       SELECT 1 FROM turns t
       WHERE t.namespace_id = n.id AND t.thread_id = h.thread_id
