@@ -10,6 +10,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
 from memoranda.backends.scopes import Scope, ScopeError
 from memoranda.backends.steps import Steps, aperform, ask, consult, perform
+from memoranda.episodes.attribution import own_part
 from memoranda.episodes.checkpoints import Checkpoints
 from memoranda.episodes.messages import Keeping
 from memoranda.errors import StoreError
@@ -64,7 +65,8 @@ def backfill(
     Each message is recorded once by its id, so it may run again, beside live recording, and after it was broken off:
     conversations that have not gone on since are skipped. What was trimmed or summarised away is taken from older
     checkpoints, as far as the checkpointer has them. A conversation that is under way is recorded as far as it is. The
-    messages of subagents are left out.
+    messages of subagents are left out, and so is what is recorded of other users where `scope` and `user` say whose
+    the conversation is.
 
     Args:
         checkpointer: Any checkpointer of LangGraph's; an async one needs `abackfill`.
@@ -177,14 +179,19 @@ class _Backfill:
         if (yield from ask(self.store.thread_checkpoint, namespace, thread_id)) == mark:
             return None
         found = yield from self.checkpoints.conversation(thread_id)
-        said = [one for one in found.said if self.keeping.takes(one)]
         user, org, agent = self.names
+        name = yield from _told(user, newest)
+        said = found.said
+        if name and callable(self.scope):
+            known = yield from ask(self.store.known_messages, namespace, thread_id, user=name)
+            said = own_part(said, known.of_others, known.recorded)
+        said = [one for one in said if self.keeping.takes(one)]
         landed = yield from ask(
             self.store.record_turns,
             namespace,
             thread_id,
             self.keeping.turns(said, found.times),
-            user=(yield from _told(user, newest)),
+            user=name,
             org=(yield from _told(org, newest)),
             agent=(yield from _told(agent, newest)) or _agent_of(newest),
         )

@@ -68,13 +68,12 @@ class Said(NamedTuple):
     message: BaseMessage
 
 
-def said_in(messages: Iterable[Any], *, by_content: bool = False) -> list[Said]:
+def said_in(messages: Iterable[Any]) -> list[Said]:
     """The turns among the messages of a conversation, in their order.
 
     Args:
-        messages: All messages of it, or all that are left.
-        by_content: Let ids be made from what messages say, because their own do not last. A message that has none is
-            always known by its role, its content, and how often that was said before in the list.
+        messages: All messages of it, or all that are left. One that has no id is known by its role, its content, and
+            how often that was said before in the list.
     """
     found: list[Said] = []
     occurred: dict[str, int] = {}
@@ -82,7 +81,7 @@ def said_in(messages: Iterable[Any], *, by_content: bool = False) -> list[Said]:
         role = _role(message)
         if role is None or _was_put_in(message):
             continue
-        said = Said(_id_of(message, role, occurred, by_content), role, message)
+        said = Said(_id_of(message, role, occurred), role, message)
         if not (found and _asks_again(found[-1], said)):
             found.append(said)
     return found
@@ -118,15 +117,20 @@ def _asks_again(before: Said, said: Said) -> bool:
     return before.role == said.role == "user" and before.message.content == said.message.content
 
 
-def _id_of(message: BaseMessage, role: Role, occurred: dict[str, int], by_content: bool) -> str:
-    if message.id and not by_content:
+def _id_of(message: BaseMessage, role: Role, occurred: dict[str, int]) -> str:
+    if message.id:
         return str(message.id)
+    made = content_id(message, role)
+    occurred[made] = occurred.get(made, -1) + 1
+    return f"{made}:{occurred[made]}"
+
+
+def content_id(message: BaseMessage, role: Role) -> str:
+    """By what a message is known that has no lasting id, together with how often it was said before."""
     calls = [str(call.get("id")) for call in _tool_calls(message)]
     content: Any = [role, message.content, getattr(message, "tool_call_id", None), calls]
     digest = blake2b(json.dumps(content, default=repr, sort_keys=True).encode("utf-8", "replace"), digest_size=12)
-    made = f"said:{digest.hexdigest()}"
-    occurred[made] = occurred.get(made, -1) + 1
-    return f"{made}:{occurred[made]}"
+    return f"said:{digest.hexdigest()}"
 
 
 def text_of(message: BaseMessage) -> str:

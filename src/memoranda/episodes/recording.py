@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Any, Final, NamedTuple, cast
 
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
 
 from memoranda.backends.runtime import agent_run, current_thread
-from memoranda.backends.scopes import NamespaceLike, by_user, resolve_namespace
+from memoranda.backends.scopes import NamespaceLike, Scope, by_user, resolve_namespace
 from memoranda.backends.steps import Steps, aperform, ask, is_control_flow, perform
+from memoranda.episodes.attribution import known_by_content, own_part, owners
 from memoranda.episodes.masking import mask_secrets
 from memoranda.episodes.messages import MAX_BYTES, SEARCH_TOOL, Keeping, Said, said_in, woven
 from memoranda.episodes.runtime import circumstances, ids_last, running_thread, store_of
+from memoranda.forking import ForkSafeLock
 from memoranda.store.changes import Namespace
 from memoranda.store.store import MemoryStore
 from memoranda.store.turns import ROLES, Role
@@ -26,9 +27,6 @@ from memoranda.store.turns import ROLES, Role
 logger = logging.getLogger(__name__)
 
 _MOST_THREADS: Final = 200
-_FEW: Final = 16
-"""So many messages are simply given to the store; of more it is asked first which it knows."""
-
 _NO_THREAD: Final = (
     "A conversation was not recorded: its run has no thread. "
     'Pass {"configurable": {"thread_id": "…"}} as the configuration.'
@@ -41,6 +39,7 @@ class _Key(NamedTuple):
     namespace: Namespace
     thread: str
     agent_run: str
+    user: str | None
 
 
 @dataclass(slots=True)
@@ -49,10 +48,12 @@ class _Held:
 
     Args:
         last: The messages of the state as they were at the last call of the model.
+        first: The messages that the run began with.
         lost: Earlier ones, of which some have left the state since.
     """
 
     last: Sequence[Any]
+    first: Sequence[Any]
     lost: list[Sequence[Any]] = field(default_factory=list[Sequence[Any]])
 
     def note(self, messages: Sequence[Any], *, lasting: bool) -> None:
@@ -69,6 +70,7 @@ class _Held:
             left = [getattr(message, "id", None) in ids for message in last]
             if not lasting and not any(left):
                 self.lost.clear()
+                self.first = messages
             elif not all(left) or None in ids:
                 self.lost.append(last)
         self.last = messages
@@ -125,7 +127,7 @@ class EpisodeRecorder(AgentMiddleware[Any, Any, Any]):
             tuple(roles) if not isinstance(roles, str) else roles, max_bytes, redact, unrecorded_tools
         )
         self._within: Callable[[], AbstractContextManager[Any]] = nullcontext
-        self._lock = Lock()
+        self._lock = ForkSafeLock()
         self._held: OrderedDict[_Key, _Held] = OrderedDict()
         self._known: OrderedDict[tuple[str, _Key], frozenset[str]] = OrderedDict()
         self._told: set[str] = set()
@@ -172,12 +174,12 @@ class EpisodeRecorder(AgentMiddleware[Any, Any, Any]):
             if thread is None:
                 return
             with self._within():
-                key = _Key(resolve_namespace(self.scope, request.runtime), thread, agent_run())
+                key = self._key(request.runtime, thread)
             messages: Sequence[Any] = cast("dict[str, Any]", request.state)["messages"]
             with self._lock:
                 held = self._held.get(key)
                 if held is None:
-                    self._held[key] = _Held(messages)
+                    self._held[key] = _Held(messages, messages)
                     _limit(self._held)
                 else:
                     self._held.move_to_end(key)
@@ -192,20 +194,30 @@ class EpisodeRecorder(AgentMiddleware[Any, Any, Any]):
                 self._tell_once(_NO_THREAD)
             return
         store = store_of(runtime, self.store)
-        key = _Key(resolve_namespace(self.scope, runtime), thread, agent_run())
-        said = self._said(state, key)
+        key, who = self._key(runtime, thread), circumstances(runtime)
+        said, given = self._said(state, key)
         known = self._known.get((store.identity, key)) or frozenset[str]()
-        if sum(one.id not in known for one in said) > _FEW:
-            known |= yield from ask(store.known_messages, key.namespace, thread)
+        of_others: Mapping[str, str] = {}
+        if not ids_last():
+            found = yield from ask(store.known_messages, key.namespace, thread, run_id=who.run_id)
+            said = known_by_content(said, given, found.recorded - found.of_run, found.forgot)
+            known = found.recorded
+        elif any(one.id not in known for one in said):
+            found = yield from ask(store.known_messages, key.namespace, thread, user=who.user)
+            known |= found.recorded
+            of_others = {**self._under_way(key), **found.of_others}
+            if not self._shared:
+                said = own_part(said, of_others, known)
+        said = [one for one in said if self.keeping.takes(one)]
         wanted, order = _new_and_around(said, known)
-        if wanted:
-            who = circumstances(runtime)
+        whose = dict(zip((one.id for one in said), owners(said, of_others), strict=True))
+        for user in dict.fromkeys(whose[one.id] for one in wanted):
             yield from ask(
                 store.record_turns,
                 key.namespace,
                 thread,
-                self.keeping.turns(wanted),
-                user=who.user,
+                self.keeping.turns([one for one in wanted if whose[one.id] == user]),
+                user=who.user if user is None else user,
                 org=who.org,
                 agent=who.agent,
                 run_id=who.run_id,
@@ -217,20 +229,42 @@ class EpisodeRecorder(AgentMiddleware[Any, Any, Any]):
             self._known.move_to_end((store.identity, key))
             _limit(self._known)
 
-    def _said(self, state: Any, key: _Key) -> list[Said]:
-        """The turns of a conversation, those that have left the state since it was last recorded included."""
+    def _key(self, runtime: Any, thread: str) -> _Key:
+        return _Key(resolve_namespace(self.scope, runtime), thread, agent_run(), circumstances(runtime).user)
+
+    @property
+    def _shared(self) -> bool:
+        """Whether the scope is surely meant for several people; then all that they say in a conversation is in it."""
+        return isinstance(self.scope, tuple) or (isinstance(self.scope, Scope) and not self.scope.names_user)
+
+    def _under_way(self, key: _Key) -> dict[str, str]:
+        """The messages of others whose run in this conversation is not finished, and of whom they are."""
+        with self._lock:
+            held = [
+                (other.user, [*one.lost, one.last])
+                for other, one in self._held.items()
+                if (other.thread, other.agent_run) == (key.thread, key.agent_run) and other.user not in (None, key.user)
+            ]
+        return {one.id: user for user, states in held for state in states for one in said_in(state)}
+
+    def _said(self, state: Any, key: _Key) -> tuple[list[Said], list[str]]:
+        """The turns of a conversation, and the ids of the messages that the run began with.
+
+        Those that have left the state since it was last recorded are included.
+        """
         lasting = ids_last()
         messages: Sequence[Any] = state["messages"]
         lost: list[Sequence[Any]] = []
+        first: Sequence[Any] = ()
         with self._lock:
             held = self._held.get(key)
             if held is not None:
                 held.note(messages, lasting=lasting)
-                lost = [*held.lost]
-        said = said_in(messages, by_content=not lasting)
+                lost, first = [*held.lost], held.first
+        said = said_in(messages)
         for earlier in reversed(lost):
-            said = woven(said, said_in(earlier, by_content=not lasting))
-        return [one for one in said if self.keeping.takes(one)]
+            said = woven(said, said_in(earlier))
+        return said, [one.id for one in said_in(first)]
 
     def _tell(self, error: Exception) -> None:
         if is_control_flow(error):
