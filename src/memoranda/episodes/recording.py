@@ -27,6 +27,9 @@ from memoranda.store.turns import ROLES, Role
 logger = logging.getLogger(__name__)
 
 _MOST_THREADS: Final = 200
+_FEW: Final = 16
+"""So many messages are simply given to the store; of more it is asked first which it knows."""
+
 _NO_THREAD: Final = (
     "A conversation was not recorded: its run has no thread. "
     'Pass {"configurable": {"thread_id": "…"}} as the configuration.'
@@ -202,8 +205,8 @@ class EpisodeRecorder(AgentMiddleware[Any, Any, Any]):
             found = yield from ask(store.known_messages, key.namespace, thread, run_id=who.run_id)
             said = known_by_content(said, given, found.recorded - found.of_run, found.forgot)
             known = found.recorded
-        elif any(one.id not in known for one in said):
-            found = yield from ask(store.known_messages, key.namespace, thread, user=who.user)
+        elif new := sum(one.id not in known for one in said):
+            found = yield from ask(store.known_messages, key.namespace, thread, user=who.user, recorded=new > _FEW)
             known |= found.recorded
             of_others = {**self._under_way(key), **found.of_others}
             if not self._shared:

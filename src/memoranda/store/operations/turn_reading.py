@@ -160,7 +160,13 @@ def threads(
 
 
 def known_messages(
-    context: Context, scope: Namespace, thread_id: str, *, user: str | None = None, run_id: str | None = None
+    context: Context,
+    scope: Namespace,
+    thread_id: str,
+    *,
+    user: str | None = None,
+    run_id: str | None = None,
+    recorded: bool = True,
 ) -> Operation[KnownMessages]:
     """What is known of the messages of a conversation.
 
@@ -170,22 +176,25 @@ def known_messages(
         thread_id: The conversation.
         user: Who asks: which messages of others are recorded elsewhere.
         run_id: The run that asks: which messages it has recorded.
+        recorded: Whether to read what is recorded in this namespace; a long conversation has much of that.
 
     Returns:
         The ids of the messages.
     """
     place = {"tenant": context.tenant, "labels": encode_namespace(tuple(scope)), "thread_id": checked_thread(thread_id)}
-    return (yield from transact("snapshot", partial(_known, place, user, run_id)))
+    return (yield from transact("snapshot", partial(_known, place, user, run_id, recorded)))
 
 
-def _known(place: dict[str, Any], user: str | None, run_id: str | None) -> Body[KnownMessages]:
-    statements = [Sql("messages_and_runs_of_thread", place), Sql("forgotten_of_thread", place)]
+def _known(place: dict[str, Any], user: str | None, run_id: str | None, recorded: bool) -> Body[KnownMessages]:
     others = [Sql("messages_of_others", {**place, "user_id": user})] if user else []
-    own, forgotten, *elsewhere = yield Batch([*statements, *others], last=True)
+    own = [Sql("messages_and_runs_of_thread", place)] if recorded else []
+    forgotten, *found = yield Batch([Sql("forgotten_of_thread", place), *others, *own], last=True)
+    elsewhere, here = found[: len(others)], found[len(others) :]
+    rows = here[0] if here else []
     salt, traces = forgotten[0] if forgotten else (None, None)
     return KnownMessages(
-        frozenset(message for message, _ in own),
-        frozenset(message for message, run in own if run_id is not None and run == run_id),
+        frozenset(message for message, _ in rows),
+        frozenset(message for message, run in rows if run_id is not None and run == run_id),
         dict(cast("list[tuple[str, str]]", elsewhere[0])) if elsewhere else {},
         None if salt is None else bytes(salt),
         bytes(traces or b""),
