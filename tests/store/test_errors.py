@@ -101,9 +101,7 @@ def test_labels_with_a_dot_are_welcome(shared: MemoryStore, ns: Namespace) -> No
     assert len(shared.list_namespaces(prefix=ns)) == 6
 
 
-def test_without_an_index_a_query_is_refused_not_ignored(
-    store_url: str, open_here: Callable[..., MemoryStore]
-) -> None:
+def test_without_an_index_a_query_is_refused_not_ignored(store_url: str, open_here: Callable[..., MemoryStore]) -> None:
     store = open_here(store_url, index=False)
     with pytest.raises(SearchUnavailableError) as caught:
         store.search(("ann",), query="tea")
