@@ -45,7 +45,7 @@ def categories_table(dataset: Dataset, figures: Figures) -> Table:
     made.add_column("")
     names = list(next(iter(figures.values()))["categories"]) if figures else []
     for name in names:
-        made.add_column(name.replace("_", " "), justify="right")
+        made.add_column(name.partition("_")[0], justify="right")
     for who, values in figures.items():
         made.add_row(who, *(f"{values['categories'][name]:.3f}" for name in names))
     return made
