@@ -198,7 +198,8 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Tell it."""
-        self._session.out.note(f"Warning: {record.getMessage()}")
+        if not self._session.json:
+            self._session.out.note(f"Warning: {record.getMessage()}")
 
 
 def _user() -> str:

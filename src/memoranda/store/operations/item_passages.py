@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections import defaultdict, deque
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import orjson
@@ -17,6 +18,8 @@ from memoranda.store.values import Kind, Stored, decode_value
 
 DEFAULT_FIELDS = ("$",)
 NUMBER_MASK = (1 << 32) - 1
+MAX_INDEXED_BYTES = 8 << 20
+"""So much of a file's text is indexed, and so much of a document's."""
 _GAP = 1 << 12
 _ROW = struct.Struct("<III")
 
@@ -65,13 +68,13 @@ def index_fields_text(index: Sequence[str] | bool | None, default: tuple[str, ..
 
 
 def passages_of_item(key: str, stored: Stored, fields: tuple[str, ...]) -> list[Passage]:
-    """Cut an item into passages, each text once."""
+    """Cut an item into passages, each text once; of a very large one the beginning, so that no write takes minutes."""
     if not fields or stored.kind == Kind.BINARY:
         return []
     if stored.kind == Kind.JSON:
-        found = passages_of_json(decode_value(stored), fields)
+        found = _beginning(passages_of_json(decode_value(stored), fields))
     elif "content" in fields or "$" in fields:
-        found = passages_of(stored.body.decode(), path=key)
+        found = passages_of(stored.body[:MAX_INDEXED_BYTES].decode(errors="ignore"), path=key)
     else:
         found = []
     return list({passage.digest: passage for passage in found}.values())
@@ -142,6 +145,11 @@ def _has_room(placed: Sequence[Placed | None]) -> bool:
     return all(low < high for low, high in zip([-1, *found], found, strict=False)) and (
         not found or found[-1] <= NUMBER_MASK
     )
+
+
+def _beginning(passages: list[Passage]) -> list[Passage]:
+    ends = accumulate(len(passage.text) for passage in passages)
+    return [passage for passage, end in zip(passages, ends, strict=True) if end <= MAX_INDEXED_BYTES]
 
 
 def entry_of(placed: Placed, item_id: int, at: int, kind: Kind, terms: dict[int, int]) -> Entry:

@@ -48,6 +48,8 @@ NUMBER_BITS = 32
 """An item's id is its namespace's, shifted by so many bits, plus its number there; `search_items` counts on it."""
 
 
+_TRIES = 10
+
 Prepared = dict[tuple[str, bool, bytes], list[Indexed]]
 
 
@@ -152,7 +154,10 @@ class Workspace:
         scopes = sorted(({labels for labels, _ in wanted} | create) - self.scopes.keys())
         rows = yield Batch([self._lock(labels) for labels in scopes] + [self._select(*pair) for pair in wanted])
         missing = [labels for labels, found in zip(scopes, rows, strict=False) if not found and labels in create]
-        if missing:
+        tries = 0
+        # One that another process forgets between being made and being locked is made again.
+        while missing and tries < _TRIES:
+            tries += 1
             tenant = self.context.tenant
             yield Batch(
                 [Sql("create_namespace", {"tenant": tenant, "labels": text, "digest": EMPTY}) for text in missing]
@@ -160,6 +165,7 @@ class Workspace:
             )
             # Another writer may have made the same namespace, and filled it, just before: look again.
             rows = yield Batch([self._lock(labels) for labels in scopes] + [self._select(*pair) for pair in wanted])
+            missing = [labels for labels, found in zip(scopes, rows, strict=False) if not found and labels in create]
         for labels, found in zip(scopes, rows, strict=False):
             if found:
                 self.scopes[labels] = scope_of(labels, found[0])
