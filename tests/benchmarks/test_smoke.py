@@ -21,6 +21,8 @@ from benchmarks.support.measure import Budget, Trial, WrongAnswerError, quantile
 from benchmarks.support.report import Target
 
 from memoranda import MemoryStore
+from tests.conftest import ENGINES
+from tests.support.scale import FULL
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,6 +38,10 @@ def run(name: str, tmp_path: Path, *options: str) -> dict[str, Any]:
     return json.loads(figures.read_text())
 
 
+# The whole of it runs the same code on both.
+on_engines = pytest.mark.parametrize("engine", ENGINES if FULL else ("postgres",), indirect=True)
+
+
 @pytest.fixture
 def server(engine: str, request: pytest.FixtureRequest) -> list[str]:
     """The options that choose the engine under test."""
@@ -44,6 +50,7 @@ def server(engine: str, request: pytest.FixtureRequest) -> list[str]:
     return ["--engines", "postgres", "--postgres-url", request.getfixturevalue("postgres_server")]
 
 
+@on_engines
 def test_store_times_every_operation_of_every_contender(engine: str, server: list[str], tmp_path: Path) -> None:
     found = run("benchmarks.store", tmp_path, *server, "--million")
     measured = found["results"][f"{engine}/60"]
@@ -59,6 +66,7 @@ def test_store_times_every_operation_of_every_contender(engine: str, server: lis
     assert {target["met"] for target in found["targets"]} <= {True, False}
 
 
+@on_engines
 def test_concurrent_edits_lose_nothing(engine: str, server: list[str], tmp_path: Path) -> None:
     rows = run("benchmarks.concurrency", tmp_path, *server, "--parts", "edits")["results"][f"edits/{engine}"]
     ours = rows.pop("Memoranda")
@@ -69,6 +77,7 @@ def test_concurrent_edits_lose_nothing(engine: str, server: list[str], tmp_path:
         assert peer["ok"] > 0
 
 
+@on_engines
 def test_traffic_fails_nowhere(engine: str, server: list[str], tmp_path: Path) -> None:
     found = run("benchmarks.concurrency", tmp_path, *server, "--parts", "writes,reads", "--no-peers")
     assert found["results"][f"writes/{engine}"]["Memoranda, one namespace"]["ok"] > 0
@@ -76,6 +85,7 @@ def test_traffic_fails_nowhere(engine: str, server: list[str], tmp_path: Path) -
     assert [target["value"] for target in found["targets"] if "fail" in target["what"]] == [0, 0]
 
 
+@on_engines
 def test_turns_are_timed_beside_deep_agents(engine: str, server: list[str], tmp_path: Path) -> None:
     found = run("benchmarks.turn", tmp_path, *server)["results"][engine]
     for name in ("Memoranda", "Memoranda, guarded", "Deep Agents / Memoranda", "Deep Agents / InMemoryStore"):
