@@ -32,10 +32,10 @@ demo: $(CORPUS)
 
 # Tests are not bound to files: whoever has nothing left takes over from the other, so both end at the same time.
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
+	$(BIN)/python -m pytest -n 3 --dist worksteal --durations=15
 
 test-full: $(READY)
-	MEMORANDA_TESTS=full $(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
+	MEMORANDA_TESTS=full $(BIN)/python -m pytest -n 3 --dist worksteal --durations=15
 
 check: $(READY)
 	$(BIN)/ruff check

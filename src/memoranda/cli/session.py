@@ -47,6 +47,9 @@ class Session:
         self._warnings = _Warnings(self)
 
     def __enter__(self) -> Self:
+        # One that a run left behind, because Ctrl-C struck while it ended, would speak for this one.
+        for left in [handler for handler in _LOGGER.handlers if isinstance(handler, _Warnings)]:
+            _LOGGER.removeHandler(left)
         _LOGGER.addHandler(self._warnings)
         return self
 
