@@ -71,7 +71,8 @@ def items(name: str, store: MemoryStore) -> Contender:
 
 
 def _namespace(scope: Scope) -> tuple[str, ...]:
-    return ("recall", scope.name.replace(".", "-"))
+    """One that nothing else is in: two sets may name their scopes alike."""
+    return ("recall", f"{next(_numbers)}", scope.name.replace(".", "-"))
 
 
 def _role(role: str) -> Any:

@@ -154,3 +154,10 @@ def test_answers_in_another_order_are_noticed() -> None:
     one, other = (Run([Answer("s", "c", ranked, frozenset("a"))], [0.1]) for ranked in (("a", "b"), ("b", "a")))
     assert report.unlike({"x (sqlite)": one, "x (postgres)": one, "y (sqlite)": one}) == {"x": 0}
     assert report.unlike({"x (sqlite)": one, "x (postgres)": other}) == {"x": 1}
+
+
+def test_sets_in_one_store_do_not_mix(store: MemoryStore) -> None:
+    contender = conversations("store", store)
+    assert [answer.ranked for answer in ask(contender, sample()).answers] == [
+        answer.ranked for answer in ask(contender, sample()).answers
+    ]
