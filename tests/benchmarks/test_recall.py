@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,8 @@ def test_answers_in_another_order_are_noticed() -> None:
 
 def test_sets_in_one_store_do_not_mix(store: MemoryStore) -> None:
     contender = conversations("store", store)
-    assert [answer.ranked for answer in ask(contender, sample()).answers] == [
-        answer.ranked for answer in ask(contender, sample()).answers
-    ]
+    ask(contender, sample())
+    (scope,) = sample().scopes
+    other = replace(scope, turns=tuple(replace(turn, id=f"other {turn.id}") for turn in scope.turns))
+    answers = ask(contender, replace(sample(), scopes=(other,))).answers
+    assert {found.startswith("other ") for answer in answers for found in answer.ranked} == {True}
