@@ -38,6 +38,11 @@ class Stored(NamedTuple):
     body: bytes
 
     @property
+    def is_document(self) -> bool:
+        """Whether it is a JSON document, and no file."""
+        return self.kind == Kind.JSON
+
+    @property
     def text(self) -> str | None:
         """The body as text; None where it is binary."""
         return None if self.kind == Kind.BINARY else self.body.decode()

@@ -34,16 +34,16 @@ from memoranda.store.changes import (
     Value,
     Write,
 )
-from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
+from memoranda.store.effects import Batch, Body, Operation, Sql, query
 from memoranda.store.keys import checked_key, folder_of, range_end
 from memoranda.store.namespaces import decode_namespace
+from memoranda.store.operations import tending
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.cursors import advance
 from memoranda.store.operations.item_passages import index_fields_text, indexed
 from memoranda.store.operations.merge import merge_stored
 from memoranda.store.operations.planning import Planned, check_change_set, checked_author, plan, plan_moves
 from memoranda.store.operations.reconstruct import revisions_up_to, stored_at
-from memoranda.store.operations.tending import tend_all
 from memoranda.store.operations.workspace import ItemState, Prepared, Workspace
 from memoranda.store.values import Kind, Stored, file_stored, with_text
 
@@ -72,11 +72,9 @@ def commit(context: Context, change_set: ChangeSet, *, opaque: bool = False) -> 
         return CommitResult()
     prepared = prepare(context, planned)
     try:
-        result, to_tend = yield from transact("write", lambda: _commit(context, planned, author, moves, prepared))
+        return (yield from tending.write(context, lambda: _commit(context, planned, author, moves, prepared)))
     except RefusedError as refused:
         return refused.result
-    yield from tend_all(context, to_tend)
-    return result
 
 
 class RefusedError(Exception):
@@ -90,9 +88,7 @@ class RefusedError(Exception):
 def delete_folder(context: Context, labels: str, folder: str, author: Author) -> Operation[CommitResult]:
     """Delete the item at a path and everything below it, in one transaction."""
     author = checked_author(author)
-    result, to_tend = yield from transact("write", lambda: _delete_folder(context, labels, folder, author))
-    yield from tend_all(context, to_tend)
-    return result
+    return (yield from tending.write(context, lambda: _delete_folder(context, labels, folder, author)))
 
 
 def prepare(context: Context, planned: list[Planned]) -> Prepared:
@@ -106,9 +102,7 @@ def prepare(context: Context, planned: list[Planned]) -> Prepared:
             if stored is None and isinstance(value, str):
                 stored = Stored(Kind.TEXT, b"", value.encode())
             if stored is not None:
-                prepared[step.key, stored.kind == Kind.JSON, stored.body] = indexed(
-                    step.key, stored, context.index_fields
-                )
+                prepared[step.key, stored.is_document, stored.body] = indexed(step.key, stored, context.index_fields)
     return prepared
 
 

@@ -103,8 +103,8 @@ def _places(step: Planned) -> list[tuple[str, str]]:
 
 def accept(
     context: Context, id: str, reviewer: Author, note: str | None, own: list[Planned] | None
-) -> Body[CommitResult]:
-    """Apply the changes, or the reviewer's own instead, and note the decision."""
+) -> Body[tuple[CommitResult, list[int]]]:
+    """Apply the changes, or the reviewer's own instead, and note the decision; with the namespaces to tend."""
     found = yield from _find_pending(context, id)
     proposer = found.proposal.author
     origin: dict[str, Any] = {"proposal": id}
@@ -127,7 +127,7 @@ def accept(
         reach.require((encode_namespace(done.namespace), done.key) for done in committed)
     decision = _decision(context, id, "accepted", reviewer, note, work.now)
     yield Batch([*work.statements(), decision], last=True)
-    return CommitResult(tuple(committed))
+    return CommitResult(tuple(committed)), work.to_tend
 
 
 def reject(context: Context, id: str, reviewer: Author, note: str | None) -> Body[Proposal]:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memoranda.errors import StoreReadOnlyError
 from memoranda.files.path import folder_prefix
-from memoranda.search import blocks
 from memoranda.store.changes import Author
 from memoranda.store.effects import Batch, Body, Operation, Rows, Sql, query, transact
 from memoranda.store.keys import range_end
+from memoranda.store.operations import tending
 from memoranda.store.operations.context import Context
-from memoranda.store.operations.indexing import IndexKind, IndexScope, Part
+from memoranda.store.operations.indexing import IndexKind, IndexScope, Part, parsed
 from memoranda.store.operations.item_passages import NUMBER_MASK, unpack_placed
-from memoranda.store.operations.tending import tend_all
 from memoranda.store.operations.turn_indexing import index_missing_turns
 from memoranda.store.operations.workspace import NUMBER_BITS, Workspace, note_words_version
 
@@ -129,8 +128,7 @@ def index_missing(context: Context, where: LabelRange, *, most: int | None = Non
     """
     done = 0
     while most is None or done < most:
-        keys, to_tend = yield from transact("write", lambda: _index_page(context, where))
-        yield from tend_all(context, to_tend)
+        keys = yield from tending.write(context, lambda: _index_page(context, where))
         done += keys
         if keys < _PAGE:
             break
@@ -219,8 +217,8 @@ def _read(context: Context, scope: int, part: Part, keys: list[BlockKey], held: 
         rows = [row for one in found for row in one]
     for block, body in rows:
         if (key := absent.get(block)) is not None:
-            held[key] = parsed = _PARSERS[part](body)
-            context.blocks.put(key, parsed, parsed.nbytes)
+            held[key] = block_read = parsed(part, body)
+            context.blocks.put(key, block_read, block_read.nbytes)
 
 
 def _part(
@@ -243,10 +241,3 @@ def joined_numbers(numbers: Sequence[NDArray[np.uint32]]) -> NDArray[np.uint32]:
     import numpy as np
 
     return np.concatenate([np.empty(0, np.uint32), *numbers])
-
-
-_PARSERS: dict[Part, Any] = {
-    Part.WORDS: blocks.WordBlock.unpack,
-    Part.DEAD: blocks.unpack_numbers,
-    Part.VECTORS: blocks.VectorBlock.unpack,
-}

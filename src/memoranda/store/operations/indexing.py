@@ -10,9 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from memoranda.search.blocks import Entry, pack_numbers, pack_waiting, pack_words
+from memoranda.search.blocks import (
+    Entry,
+    VectorBlock,
+    WordBlock,
+    pack_numbers,
+    pack_waiting,
+    pack_words,
+    unpack_numbers,
+    unpack_waiting,
+)
 from memoranda.store.effects import Sql
 
 TEND_EVERY = 32
@@ -101,19 +110,38 @@ class ScopeIndex:
         for kind, entries in self._added.items():
             if not entries:
                 continue
-            scope = IndexScope(self.namespace_id, kind).number
+            scope = IndexScope(self.namespace_id, kind)
             for start in range(0, len(entries), BLOCK_PASSAGES):
                 some = entries[start : start + BLOCK_PASSAGES]
-                written.append(_block(scope, Part.WORDS, 0, len(some), pack_words(some)))
+                written.append(insert_block(scope, Part.WORDS, 0, len(some), pack_words(some)))
                 if self.indexes:
                     body = pack_waiting([(entry.number, entry.source, entry.digest) for entry in some])
-                    written += [_block(scope, Part.WAITING, index, len(some), body) for index in self.indexes]
+                    written += [insert_block(scope, Part.WAITING, index, len(some), body) for index in self.indexes]
         for kind, numbers in self._dead.items():
             if numbers:
-                scope = IndexScope(self.namespace_id, kind).number
-                written.append(_block(scope, Part.DEAD, 0, len(numbers), pack_numbers(numbers)))
+                scope = IndexScope(self.namespace_id, kind)
+                written.append(insert_block(scope, Part.DEAD, 0, len(numbers), pack_numbers(numbers)))
         return written
 
 
-def _block(scope: int, part: Part, index_id: int, count: int, body: bytes) -> Sql:
-    return Sql("insert_block", {"scope": scope, "part": int(part), "index_id": index_id, "count": count, "body": body})
+def insert_block(scope: IndexScope, part: Part, index_id: int, count: int, body: bytes) -> Sql:
+    """The statement that adds a block; `index_id` is 0 for what belongs to no embedder."""
+    row = {"scope": scope.number, "part": int(part), "index_id": index_id, "count": count, "body": body}
+    return Sql("insert_block", row)
+
+
+def parsed(part: Part, body: bytes) -> Any:
+    """The content of a block: of words, of vectors, the numbers of the dead, or what waits for an embedder.
+
+    Raises:
+        StoreCorruptError: It is damaged.
+    """
+    match part:
+        case Part.WORDS:
+            return WordBlock.unpack(body)
+        case Part.VECTORS:
+            return VectorBlock.unpack(body)
+        case Part.DEAD:
+            return unpack_numbers(body)
+        case Part.WAITING:
+            return unpack_waiting(body)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections import defaultdict, deque
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from memoranda.errors import StoreCorruptError
 from memoranda.search.blocks import JSON, Entry
 from memoranda.search.passages import Passage, indexed_text, passages_of, passages_of_json
 from memoranda.search.tokens import length_of, terms_of
+from memoranda.store.operations.indexing import IndexKind, ScopeIndex
 from memoranda.store.values import Kind, Stored, decode_value
 
 DEFAULT_FIELDS = ("$",)
@@ -89,62 +89,72 @@ def indexed(key: str, stored: Stored, fields: tuple[str, ...]) -> list[Indexed]:
     ]
 
 
-class Settled(NamedTuple):
-    """How an item's passages change: the list to keep, the ones to add (by their position in it), the ones to kill."""
+def index_item(
+    index: ScopeIndex, packed: bytes | None, found: Sequence[Indexed], item_id: int, at: int, kind: Kind
+) -> bytes:
+    """Bring the index from the passages that an item had to those that it has: what stayed keeps number and block.
 
-    placed: list[Placed | None]
-    added: list[int]
-    dead: list[int]
+    Args:
+        index: The index of its namespace.
+        packed: What its row keeps of the passages that it had.
+        found: The passages that it has, each text once.
+        item_id: The item.
+        at: When it was written, in microseconds since the epoch.
+        kind: What it is.
+
+    Returns:
+        What its row keeps of them.
+    """
+    old = unpack_placed(packed)
+    known = {entry.digest: entry for entry in old}
+    kept = _in_order([known.get(passage.digest) for passage, _ in found])
+    where = places(kept)
+    if not all(low < high for low, high in zip([-1, *where], where, strict=False)):
+        kept = [None] * len(kept)
+        where = places(kept)
+    alive = {entry.number for entry in kept if entry is not None}
+    index.kill(IndexKind.ITEMS, [entry.number for entry in old if entry.number not in alive])
+    placed: list[Placed] = []
+    entries: list[Entry] = []
+    for (passage, terms), stayed, place in zip(found, kept, where, strict=True):
+        entry = stayed or Placed(index.next_number(), place, passage.digest)
+        placed.append(entry)
+        if stayed is None:
+            entries.append(entry_of(entry, item_id, at, kind, terms))
+    index.add(IndexKind.ITEMS, entries)
+    return pack_placed(placed)
 
 
-def settle(old: Sequence[Placed], passages: Sequence[Indexed]) -> Settled:
-    """Keep the passages whose text stayed, in their order; the others get numbers from the caller."""
-    waiting: defaultdict[int, deque[Placed]] = defaultdict(deque)
-    for entry in old:
-        waiting[entry.digest].append(entry)
-    placed: list[Placed | None] = []
+def _in_order(entries: Sequence[Placed | None]) -> list[Placed | None]:
+    """Drop those that moved up or down in the text: places only grow along it."""
     last = -1
-    for passage, _ in passages:
-        queue = waiting.get(passage.digest)
-        kept = queue.popleft() if queue else None
-        # What moved up or down is added anew: places only grow along the text.
-        placed.append(kept if kept is not None and kept.place > last else None)
-        last = kept.place if placed[-1] is not None and kept is not None else last
-    if not _has_room(placed):
-        placed = [None] * len(placed)
-    alive = {entry.number for entry in placed if entry is not None}
-    return Settled(
-        placed,
-        [index for index, entry in enumerate(placed) if entry is None],
-        [entry.number for entry in old if entry.number not in alive],
-    )
+    kept: list[Placed | None] = []
+    for entry in entries:
+        stays = entry is not None and entry.place > last
+        kept.append(entry if stays else None)
+        last = entry.place if stays and entry is not None else last
+    return kept
 
 
-def places(placed: Sequence[Placed | None]) -> list[int]:
-    """A place for every passage: those that stay keep theirs, new ones lie between them."""
+def places(kept: Sequence[Placed | None]) -> list[int]:
+    """A place for every passage: those that stay keep theirs, new ones lie between them, while there is room."""
     found: list[int] = []
-    before, index = -1, 0
-    while index < len(placed):
-        entry = placed[index]
+    before = -1
+    waiting = 0
+    for entry in [*kept, None]:
+        at_end = len(found) + waiting == len(kept)
+        if entry is None and not at_end:
+            waiting += 1
+            continue
+        room = NUMBER_MASK - before if entry is None else entry.place - before
+        step = room // (waiting + 1)
+        step = min(step, _GAP) if entry is None else step
+        found += [before + step * (offset + 1) for offset in range(waiting)]
+        waiting = 0
         if entry is not None:
             found.append(entry.place)
-            before, index = entry.place, index + 1
-            continue
-        end = index
-        while end < len(placed) and placed[end] is None:
-            end += 1
-        behind = placed[end].place if end < len(placed) else before + (end - index + 1) * _GAP  # pyright: ignore[reportOptionalMemberAccess]
-        step = (behind - before) // (end - index + 1)
-        found += [before + step * (offset + 1) for offset in range(end - index)]
-        before, index = found[-1], end
+            before = entry.place
     return found
-
-
-def _has_room(placed: Sequence[Placed | None]) -> bool:
-    found = places(placed)
-    return all(low < high for low, high in zip([-1, *found], found, strict=False)) and (
-        not found or found[-1] <= NUMBER_MASK
-    )
 
 
 def _beginning(passages: list[Passage]) -> list[Passage]:

@@ -21,7 +21,7 @@ from memoranda.store.changes import (
 from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
 from memoranda.store.keys import is_plain_text
 from memoranda.store.namespaces import decode_namespace, encode_namespace
-from memoranda.store.operations import deciding
+from memoranda.store.operations import deciding, tending
 from memoranda.store.operations.commit import RefusedError
 from memoranda.store.operations.context import Context, countable
 from memoranda.store.operations.cursors import advance
@@ -178,7 +178,7 @@ def accept_proposal(
     """
     reviewer = _reviewer(author, note)
     own = None if changes is None else _own(changes)
-    return (yield from transact("write", lambda: deciding.accept(context, id, reviewer, note, own)))
+    return (yield from tending.write(context, lambda: deciding.accept(context, id, reviewer, note, own)))
 
 
 def reject_proposal(

@@ -21,6 +21,7 @@ from memoranda.store.operations.index_loading import LabelRange, LoadedIndex, lo
 from memoranda.store.operations.indexing import IndexKind, IndexScope
 from memoranda.store.operations.item_passages import NUMBER_MASK, fields_of, passages_of_item
 from memoranda.store.operations.past_index import index_in_memory, past_items
+from memoranda.store.operations.workspace import NUMBER_BITS
 from memoranda.store.recalled import HIT_KINDS, Hit, HitKind, Recall, ScoreParts
 from memoranda.store.values import Kind, Stored, to_datetime, to_microseconds
 
@@ -127,10 +128,10 @@ def recall(
     hits: list[Hit] = []
     start = 0
     while len(hits) < k and start < len(answer.ranked):
-        page = answer.page(start, start + 2 * k)
+        page = answer.page(start, start + k)
         sources = yield from read_sources(context, page, past)
         hits += [hit for one in page if (hit := _hit(wanted, *one, sources, explain)) is not None]
-        start += 2 * k
+        start += k
     return Recall(tuple(hits[:k]), (*wanted.query.notices, *answer.notices))
 
 
@@ -292,7 +293,7 @@ def _read_sources(context: Context, wanted: list[tuple[int, int]]) -> Body[Sourc
     statements: list[Sql] = []
     for number, source in wanted:
         scope = IndexScope.of(number)
-        row_id = scope.namespace_id << 32 | source
+        row_id = scope.namespace_id << NUMBER_BITS | source
         if scope.kind == IndexKind.ITEMS:
             statements.append(Sql("item_found", {"tenant": context.tenant, "id": row_id, "now": now}))
         else:
@@ -302,11 +303,11 @@ def _read_sources(context: Context, wanted: list[tuple[int, int]]) -> Body[Sourc
     for place, rows in zip(wanted, found, strict=True):
         if rows:
             kind = IndexScope.of(place[0]).kind
-            sources[place] = _item(context, rows[0]) if kind == IndexKind.ITEMS else _turn(rows[0])
+            sources[place] = _item(rows[0]) if kind == IndexKind.ITEMS else _turn(rows[0])
     return sources
 
 
-def _item(context: Context, row: Row) -> Source:
+def _item(row: Row) -> Source:
     _, labels, key, revision, kind, _, _, _, meta, body, index_fields = row
     return item_source(labels, key, revision, Stored(Kind(kind), meta, body), fields_of(index_fields))
 

@@ -14,6 +14,7 @@ from memoranda.store.namespaces import decode_namespace
 from memoranda.store.operations.context import Context, countable
 from memoranda.store.operations.indexing import IndexScope
 from memoranda.store.operations.recalling import Wanted, analysed, label_range, rank_wanted
+from memoranda.store.operations.workspace import NUMBER_BITS
 from memoranda.store.types import StoredSearchItem
 from memoranda.store.values import Stored, decode_value, to_datetime
 
@@ -49,14 +50,16 @@ def search_by_query(
     seen: set[int] = set()
     found: list[Scored] = []
     start = 0
+    # Without a filter nearly all that are read are wanted.
+    step = _PAGE if matches is not None else min(_PAGE, offset + limit)
     while len(found) < offset + limit and start < len(answer.ranked):
         page: dict[int, float] = {}
-        for scope, passage in answer.page(start, start + _PAGE):
-            item_id = IndexScope.of(scope).namespace_id << 32 | passage.source
+        for scope, passage in answer.page(start, start + step):
+            item_id = IndexScope.of(scope).namespace_id << NUMBER_BITS | passage.source
             if item_id not in seen:
                 seen.add(item_id)
                 page[item_id] = passage.score
-        start += _PAGE
+        start += step
         rows = yield from transact("snapshot", lambda page=page: _read(context, list(page)))
         for row in rows:
             value = decode_value(Stored(row[4], row[8], row[9]))

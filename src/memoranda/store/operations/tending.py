@@ -8,18 +8,35 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from memoranda.errors import StoreError
 from memoranda.search import blocks, tiers
 from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
 from memoranda.store.operations.context import Context
-from memoranda.store.operations.indexing import IndexKind, IndexScope, Part
+from memoranda.store.operations.indexing import IndexKind, IndexScope, Part, insert_block, parsed
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 _DEAD_SHARE = 0.25
 _DEAD_LEAST = 64
+
+
+def write(context: Context, body: Callable[[], Body[tuple[T, list[int]]]]) -> Operation[T]:
+    """Run a body that writes, and see to the index afterwards.
+
+    Args:
+        context: The store's settings.
+        body: Writes, and returns its result and the namespaces whose index is to be tended (`Workspace.to_tend`).
+
+    Returns:
+        Its result.
+    """
+    result, to_tend = yield from transact("write", body)
+    yield from tend_all(context, to_tend)
+    return result
 
 
 def tend_all(context: Context, namespace_ids: Iterable[int]) -> Operation[None]:
@@ -67,11 +84,11 @@ def _tend(context: Context, scope: IndexScope) -> Body[bool]:
             groups += [[block] for block, _ in counts if block not in taken]
         for group in groups:
             bodies = yield from _bodies(group)
-            parsed = [_PARSERS[part](bodies[block]) for block in group]
-            shed = dead.intersection(number for block in parsed for number in block.number.tolist())
+            merging = [parsed(part, bodies[block]) for block in group]
+            shed = dead.intersection(number for block in merging for number in block.number.tolist())
             gone |= shed
             if shed or len(group) > 1:
-                merged += _replaced(scope, part, index_id, group, _MERGERS[part](parsed, dead))
+                merged += _replaced(scope, part, index_id, group, _MERGERS[part](merging, dead))
     # A number stays among the dead as long as a block of vectors may hold it.
     left: set[int] = set()
     if not shedding:
@@ -91,17 +108,10 @@ def _bodies(ids: list[int]) -> Body[dict[int, bytes]]:
 def _replaced(scope: IndexScope, part: Part, index_id: int, old: list[int], body: bytes | None) -> list[Sql]:
     written = [Sql("delete_block", {"id": block}) for block in old]
     if body is not None:
-        count = len(_PARSERS[part](body))
-        row = {"scope": scope.number, "part": int(part), "index_id": index_id, "count": count, "body": body}
-        written.append(Sql("insert_block", row))
+        written.append(insert_block(scope, part, index_id, len(parsed(part, body)), body))
     return written
 
 
-_PARSERS: dict[Part, Callable[[bytes], Any]] = {
-    Part.WORDS: blocks.WordBlock.unpack,
-    Part.VECTORS: blocks.VectorBlock.unpack,
-    Part.DEAD: blocks.unpack_numbers,
-}
 _MERGERS: dict[Part, Callable[[Any, Collection[int]], bytes | None]] = {
     Part.WORDS: blocks.merge_words,
     Part.VECTORS: blocks.merge_vectors,

@@ -30,13 +30,9 @@ from memoranda.store.operations.digests import (
 from memoranda.store.operations.indexing import IndexKind, ScopeIndex
 from memoranda.store.operations.item_passages import (
     Indexed,
-    Placed,
-    entry_of,
     fields_of,
+    index_item,
     indexed,
-    pack_placed,
-    places,
-    settle,
     unpack_placed,
 )
 from memoranda.store.values import Kind, Stored
@@ -312,36 +308,22 @@ class Workspace:
 
     def _index(self, item: ItemState) -> None:
         """Bring the index to an item's state."""
-        index = self.scopes[item.labels].index
-        old, stored = unpack_placed(item.passages), item.stored
-        if stored is None or not self.context.indexing:
-            index.kill(IndexKind.ITEMS, [entry.number for entry in old])
+        index, stored = self.scopes[item.labels].index, item.stored
+        wanted = stored is not None and self.context.indexing
+        # A file's passages say that they are a file's: of one that became a document none stays.
+        same = stored is not None and item.loaded is not None and stored.is_document == item.loaded.is_document
+        if not wanted or not same:
+            index.kill(IndexKind.ITEMS, [entry.number for entry in unpack_placed(item.passages)])
             item.passages = b"" if stored is None else None
+        if stored is None or not wanted:
             return
         fields = fields_of(item.index_fields)
-        found = (
-            self._prepared.get((item.key, stored.kind == Kind.JSON, stored.body))
-            if fields == self.context.index_fields
-            else None
-        )
+        found = None
+        if fields == self.context.index_fields:
+            found = self._prepared.get((item.key, stored.is_document, stored.body))
         if found is None:
             found = indexed(item.key, stored, fields)
-        # What a file's passage is found by says that it is a file's.
-        same = item.loaded is not None and (item.loaded.kind == Kind.JSON) == (stored.kind == Kind.JSON)
-        settled = settle(old if same else (), found)
-        if not same:
-            index.kill(IndexKind.ITEMS, [entry.number for entry in old])
-        index.kill(IndexKind.ITEMS, settled.dead)
-        where = places(settled.placed)
-        placed: list[Placed] = []
-        for (passage, _), entry, place in zip(found, settled.placed, where, strict=True):
-            placed.append(entry or Placed(index.next_number(), place, passage.digest))
-        at = max(item.updated_at, 0)
-        index.add(
-            IndexKind.ITEMS,
-            [entry_of(placed[number], item.id, at, stored.kind, found[number].terms) for number in settled.added],
-        )
-        item.passages = pack_placed(placed)
+        item.passages = index_item(index, item.passages, found, item.id, max(item.updated_at, 0), stored.kind)
 
     def _lock(self, labels: str) -> Sql:
         return Sql("lock_namespace", {"tenant": self.context.tenant, "labels": labels})

@@ -7,12 +7,6 @@ VALUES (:scope, :part, :index_id, :count, :body);
 -- name: delete_block
 DELETE FROM blocks WHERE id = :id;
 
--- name: scopes_below
-SELECT id, labels, passages
-FROM namespaces
-WHERE tenant = :tenant AND labels >= :low AND labels < :high AND passages > 0
-ORDER BY labels;
-
 -- name: blocks_below
 SELECT b.scope, b.part, b.id, b.index_id, b.stamp
 FROM namespaces n
