@@ -1,4 +1,4 @@
-"""A process that runs an agent until it pauses or ends: `python -m tests.agents.approving_process '<json>'`."""
+"""A process that runs an agent until it pauses or ends: `python -m tests.agents.approval.approving_process JSON`."""
 
 from __future__ import annotations
 

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from memoranda import MemoryStore
+from tests.agents.approval.support import ACME, APPROVE
 
-ACME = ("acme",)
-APPROVE = {"type": "approve"}
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def threads(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def run(store: MemoryStore, store_url: str, threads: str, *, code: int = 0, **wish: Any) -> Any:
     wish = {"store": store_url, "threads": threads, "position": 0, **wish}
-    command = [sys.executable, "-m", "tests.agents.approving_process", json.dumps(wish)]
+    command = [sys.executable, "-m", "tests.agents.approval.approving_process", json.dumps(wish)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == code, done.stderr
     return json.loads(done.stdout.splitlines()[-1]) if code == 0 else None

@@ -15,9 +15,8 @@ from memoranda.agents import create_deep_agent
 from memoranda.agents.middleware.approval import ApprovalMiddleware
 from memoranda.backends import CompositeBackend, FilesystemPermission, GuardedBackend, StateBackend, StoreBackend
 from memoranda.testing.scripted import ScriptedChatModel, call, calls, say
+from tests.agents.approval.support import ACME, APPROVE, text
 
-ACME = ("acme",)
-APPROVE = {"type": "approve"}
 SENSITIVE = FilesystemPermission(["write"], ["/policies/**"], "interrupt")
 
 
@@ -29,11 +28,6 @@ def thread() -> Any:
 @pytest.fixture
 def files(store: MemoryStore) -> StoreBackend:
     return StoreBackend(namespace=ACME, store=store)
-
-
-def text(store: MemoryStore, key: str) -> str | None:
-    item = store.get(ACME, key)
-    return None if item is None else item.value["content"]
 
 
 def requests(result: Any) -> list[dict[str, Any]]:
