@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from langgraph.store.base import (
     NOT_PROVIDED,
@@ -21,7 +19,6 @@ from langgraph.store.base import (
     TTLConfig,
 )
 
-from memoranda.errors import MemorandaError, StoreClosedError
 from memoranda.store.changes import ChangeSet, Delete, Namespace, Write, current_author
 from memoranda.store.effects import Operation
 from memoranda.store.embedders import IndexSetting
@@ -49,47 +46,12 @@ from memoranda.store.operations.context import Context
 from memoranda.store.operations.reading import get as get_operation
 from memoranda.store.operations.reading import list_namespaces as namespaces_operation
 from memoranda.store.operations.reading import search as search_operation
+from memoranda.store.pairs import awaiting, blocking
+from memoranda.store.sweeping import Sweeper
 from memoranda.store.types import StoredItem, StoreStats
 
 if TYPE_CHECKING:
     from memoranda.store.embedding_worker import EmbeddingWorker
-
-logger = logging.getLogger(__name__)
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _blocking(
-    operation: Callable[Concatenate[Context, P], Operation[T]],
-) -> Callable[Concatenate[MemoryStore, P], T]:
-    """The blocking method of an operation."""
-
-    def method(self: MemoryStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.engine.run(operation(self.context, *args, **kwargs))
-
-    return _named(method, operation, operation.__name__)
-
-
-def _awaiting(
-    operation: Callable[Concatenate[Context, P], Operation[T]],
-) -> Callable[Concatenate[MemoryStore, P], Coroutine[Any, Any, T]]:
-    """The async method of the same operation."""
-
-    async def method(self: MemoryStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.engine.arun(operation(self.context, *args, **kwargs))
-
-    return _named(method, operation, "a" + operation.__name__)
-
-
-def _named(method: Callable[P, T], operation: Callable[..., Any], name: str) -> Callable[P, T]:
-    """Give a method the name and docstring of its operation, less the context, and its signature when asked for."""
-    method.__name__ = name
-    method.__qualname__ = f"MemoryStore.{name}"
-    method.__doc__ = (operation.__doc__ or "").replace("        context: The store's settings.\n", "")
-    # The operation's context stands where a method has `self`.
-    cast("Any", method).__wrapped__ = operation
-    return method
 
 
 class MemoryStore(BaseStore):
@@ -111,7 +73,7 @@ class MemoryStore(BaseStore):
 
     supports_ttl = True
 
-    __slots__ = ("_sweeper", "_sweeper_stop", "_worker", "context", "engine", "identity", "ttl_config", "url")
+    __slots__ = ("_sweeper", "_worker", "context", "engine", "identity", "ttl_config", "url")
 
     def __init__(
         self,
@@ -130,8 +92,7 @@ class MemoryStore(BaseStore):
         self.identity = identity or url
         self.ttl_config = ttl
         self._worker = worker
-        self._sweeper: threading.Thread | None = None
-        self._sweeper_stop = threading.Event()
+        self._sweeper = Sweeper()
 
     def __repr__(self) -> str:
         return f"open_store({self.url!r})"
@@ -360,53 +321,53 @@ class MemoryStore(BaseStore):
 
     # --- files and history: each pair from one definition ---------------------------------------------------
 
-    commit, acommit = _blocking(files.commit), _awaiting(files.commit)
-    write, awrite = _blocking(files.write), _awaiting(files.write)
-    edit, aedit = _blocking(files.edit), _awaiting(files.edit)
-    append, aappend = _blocking(files.append), _awaiting(files.append)
-    move, amove = _blocking(files.move), _awaiting(files.move)
-    restore, arestore = _blocking(files.restore), _awaiting(files.restore)
-    delete_prefix, adelete_prefix = _blocking(files.delete_prefix), _awaiting(files.delete_prefix)
+    commit, acommit = blocking(files.commit), awaiting(files.commit)
+    write, awrite = blocking(files.write), awaiting(files.write)
+    edit, aedit = blocking(files.edit), awaiting(files.edit)
+    append, aappend = blocking(files.append), awaiting(files.append)
+    move, amove = blocking(files.move), awaiting(files.move)
+    restore, arestore = blocking(files.restore), awaiting(files.restore)
+    delete_prefix, adelete_prefix = blocking(files.delete_prefix), awaiting(files.delete_prefix)
 
-    history, ahistory = _blocking(looking_back.history), _awaiting(looking_back.history)
-    get_at, aget_at = _blocking(looking_back.get_at), _awaiting(looking_back.get_at)
-    diff, adiff = _blocking(looking_back.diff), _awaiting(looking_back.diff)
-    blame, ablame = _blocking(looking_back.blame), _awaiting(looking_back.blame)
+    history, ahistory = blocking(looking_back.history), awaiting(looking_back.history)
+    get_at, aget_at = blocking(looking_back.get_at), awaiting(looking_back.get_at)
+    diff, adiff = blocking(looking_back.diff), awaiting(looking_back.diff)
+    blame, ablame = blocking(looking_back.blame), awaiting(looking_back.blame)
 
-    list_keys, alist_keys = _blocking(listing.list_keys), _awaiting(listing.list_keys)
-    glob, aglob = _blocking(listing.glob), _awaiting(listing.glob)
-    grep, agrep = _blocking(listing.grep), _awaiting(listing.grep)
+    list_keys, alist_keys = blocking(listing.list_keys), awaiting(listing.list_keys)
+    glob, aglob = blocking(listing.glob), awaiting(listing.glob)
+    grep, agrep = blocking(listing.grep), awaiting(listing.grep)
 
-    recall, arecall = _blocking(recalling.recall), _awaiting(recalling.recall)
+    recall, arecall = blocking(recalling.recall), awaiting(recalling.recall)
 
-    propose, apropose = _blocking(waiting.propose), _awaiting(waiting.propose)
-    proposals, aproposals = _blocking(waiting.proposals), _awaiting(waiting.proposals)
-    get_proposal, aget_proposal = _blocking(waiting.get_proposal), _awaiting(waiting.get_proposal)
-    proposal_diff, aproposal_diff = _blocking(waiting.proposal_diff), _awaiting(waiting.proposal_diff)
-    accept_proposal, aaccept_proposal = _blocking(waiting.accept_proposal), _awaiting(waiting.accept_proposal)
-    reject_proposal, areject_proposal = _blocking(waiting.reject_proposal), _awaiting(waiting.reject_proposal)
+    propose, apropose = blocking(waiting.propose), awaiting(waiting.propose)
+    proposals, aproposals = blocking(waiting.proposals), awaiting(waiting.proposals)
+    get_proposal, aget_proposal = blocking(waiting.get_proposal), awaiting(waiting.get_proposal)
+    proposal_diff, aproposal_diff = blocking(waiting.proposal_diff), awaiting(waiting.proposal_diff)
+    accept_proposal, aaccept_proposal = blocking(waiting.accept_proposal), awaiting(waiting.accept_proposal)
+    reject_proposal, areject_proposal = blocking(waiting.reject_proposal), awaiting(waiting.reject_proposal)
 
-    record_turns, arecord_turns = _blocking(recording.record_turns), _awaiting(recording.record_turns)
-    turns, aturns = _blocking(turn_reading.turns), _awaiting(turn_reading.turns)
-    threads, athreads = _blocking(turn_reading.threads), _awaiting(turn_reading.threads)
-    search_episodes = _blocking(episode_searching.search_episodes)
-    asearch_episodes = _awaiting(episode_searching.search_episodes)
-    known_messages, aknown_messages = _blocking(turn_reading.known_messages), _awaiting(turn_reading.known_messages)
-    thread_checkpoint = _blocking(turn_reading.thread_checkpoint)
-    athread_checkpoint = _awaiting(turn_reading.thread_checkpoint)
-    note_thread_checkpoint = _blocking(turn_reading.note_thread_checkpoint)
-    anote_thread_checkpoint = _awaiting(turn_reading.note_thread_checkpoint)
-    forget_thread, aforget_thread = _blocking(recording.forget_thread), _awaiting(recording.forget_thread)
+    record_turns, arecord_turns = blocking(recording.record_turns), awaiting(recording.record_turns)
+    turns, aturns = blocking(turn_reading.turns), awaiting(turn_reading.turns)
+    threads, athreads = blocking(turn_reading.threads), awaiting(turn_reading.threads)
+    search_episodes = blocking(episode_searching.search_episodes)
+    asearch_episodes = awaiting(episode_searching.search_episodes)
+    known_messages, aknown_messages = blocking(turn_reading.known_messages), awaiting(turn_reading.known_messages)
+    thread_checkpoint = blocking(turn_reading.thread_checkpoint)
+    athread_checkpoint = awaiting(turn_reading.thread_checkpoint)
+    note_thread_checkpoint = blocking(turn_reading.note_thread_checkpoint)
+    anote_thread_checkpoint = awaiting(turn_reading.note_thread_checkpoint)
+    forget_thread, aforget_thread = blocking(recording.forget_thread), awaiting(recording.forget_thread)
 
-    forget, aforget = _blocking(forgetting.forget), _awaiting(forgetting.forget)
+    forget, aforget = blocking(forgetting.forget), awaiting(forgetting.forget)
     finish_forgetting, afinish_forgetting = (
-        _blocking(forgetting.finish_forgetting),
-        _awaiting(forgetting.finish_forgetting),
+        blocking(forgetting.finish_forgetting),
+        awaiting(forgetting.finish_forgetting),
     )
 
-    changes, achanges = _blocking(feed.changes), _awaiting(feed.changes)
-    verify, averify = _blocking(checking.verify), _awaiting(checking.verify)
-    sweep_ttl, asweep_ttl = _blocking(expiry.sweep_ttl), _awaiting(expiry.sweep_ttl)
+    changes, achanges = blocking(feed.changes), awaiting(feed.changes)
+    verify, averify = blocking(checking.verify), awaiting(checking.verify)
+    sweep_ttl, asweep_ttl = blocking(expiry.sweep_ttl), awaiting(expiry.sweep_ttl)
 
     # --- the rest -------------------------------------------------------------------------------------------
 
@@ -503,24 +464,8 @@ class MemoryStore(BaseStore):
         Args:
             sweep_interval_minutes: Minutes between sweeps; None: as configured, or 5.
         """
-        if self._sweeper is not None and self._sweeper.is_alive():
-            return
         configured = (self.ttl_config or {}).get("sweep_interval_minutes")
-        pause = 60.0 * (sweep_interval_minutes or configured or 5)
-        stop = self._sweeper_stop = threading.Event()
-
-        def sweep() -> None:
-            while not stop.wait(pause):
-                try:
-                    self.sweep_ttl()
-                except StoreClosedError:
-                    return
-                except MemorandaError as error:
-                    # The next sweep may do better; the database may only have been away.
-                    logger.warning("Expired items could not be removed: %s", error)
-
-        self._sweeper = threading.Thread(target=sweep, name="memoranda-ttl", daemon=True)
-        self._sweeper.start()
+        self._sweeper.start(60.0 * (sweep_interval_minutes or configured or 5), self.sweep_ttl)
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
         """Stop removing expired items in the background.
@@ -531,11 +476,7 @@ class MemoryStore(BaseStore):
         Returns:
             Whether it has stopped.
         """
-        if self._sweeper is None:
-            return True
-        self._sweeper_stop.set()
-        self._sweeper.join(timeout)
-        return not self._sweeper.is_alive()
+        return self._sweeper.stop(timeout)
 
     def _refresh(self, refresh_ttl: bool | None) -> bool:
         return self.context.refresh_on_read if refresh_ttl is None else refresh_ttl
