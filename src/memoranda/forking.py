@@ -1,10 +1,11 @@
-"""Locks that outlive a fork: in the child, threads that held them are not there to let go."""
+"""What a forked child has to set right: threads that held locks, or did work, are not there any more."""
 
 from __future__ import annotations
 
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from types import TracebackType
 
 
@@ -66,5 +67,14 @@ def _after_fork() -> None:
         lock._after_fork()  # pyright: ignore[reportPrivateUsage]
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_after_fork)
+def call_in_forked_child(function: Callable[[], None]) -> None:
+    """Have a function called in every child that is forked from now on.
+
+    Args:
+        function: What to call; the locks that other threads held are free by then.
+    """
+    if hasattr(os, "register_at_fork"):  # not on Windows
+        os.register_at_fork(after_in_child=function)
+
+
+call_in_forked_child(_after_fork)

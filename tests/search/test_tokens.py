@@ -7,11 +7,13 @@ import subprocess
 import sys
 import time
 from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import memoranda.search
 from memoranda.search import tokens, words
 from memoranda.search.query import analyse
 from memoranda.search.tokens import length_of, speaker_id, term_id, terms_of
@@ -306,9 +308,7 @@ def test_the_cache_changes_nothing() -> None:
     assert terms_of(text) == warm
 
 
-@pytest.mark.parametrize(
-    "name", ["cutting", "dates", "passages", "query", "scripts", "stems", "stopwords", "tokens", "words"]
-)
+@pytest.mark.parametrize("name", sorted(module.name for module in iter_modules(memoranda.search.__path__)))
 def test_examples(name: str) -> None:
     assert not doctest.testmod(import_module(f"memoranda.search.{name}")).failed
 

@@ -85,7 +85,7 @@ def test_two_sweeps_count_what_each_removed(
     clock.forward(60)
     effect = cast("Transact", next(sweep_ttl(store.context)))
     counts: list[int] = []
-    removed, _ = play(postgres_url, effect.body(), "expired_items", lambda: counts.append(store.sweep_ttl()))
+    (removed, _), _ = play(postgres_url, effect.body(), "expired_items", lambda: counts.append(store.sweep_ttl()))
     assert [removed, *counts] == [0, 1]
 
 

@@ -16,7 +16,7 @@ from memoranda.backends.disk import files as disk
 from memoranda.backends.disk import searching
 from memoranda.backends.disk.lock import writing_below
 from memoranda.backends.disk.root import DiskRefusalError, Problem, Root, reason, too_large
-from memoranda.backends.finding.in_memory import chosen, findable_texts
+from memoranda.backends.finding.in_memory import chosen_steps, findable_texts
 from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.places import Place
 from memoranda.backends.plans import (
@@ -160,8 +160,7 @@ class FilesystemBackend(UnversionedFiles):
 
     def search_steps(self, place: Place, question: Question) -> Steps[Findable]:
         found, warnings = yield from block(lambda: searching.candidates(self.root, place))
-        taken = set((yield from question.taken_steps([one.place for one in found])))
-        wanted, notices = chosen(place, [one for one in found if one.place in taken])
+        wanted, notices = yield from chosen_steps(place, question, found)
         offered = yield from findable_texts(lambda: searching.texts(self.root, self.limit, wanted), notices)
         offered.warnings = warnings
         return offered

@@ -11,7 +11,7 @@ from threading import Lock
 from memoranda.backends.base import Backend
 from memoranda.backends.places import Place
 from memoranda.backends.protocol import FileInfo, LsResult
-from memoranda.backends.routes import asked, files_below
+from memoranda.backends.routes import asked, entries_below, files_below
 from memoranda.backends.steps import Steps, together
 from memoranda.files.path import is_within, parent_of
 
@@ -105,25 +105,16 @@ class Seeds:
 
     def all_steps(self) -> Steps[tuple[dict[str, FileInfo], set[str]]]:
         """The seeds by the path they are known under, and what else lies under the prefix."""
-        places = yield from files_below(self._inner, Place(self._prefix, self._prefix))
-        stripped = [place.path[len(self._prefix) :] for place in places]
+        entries = yield from entries_below(self._inner, Place(self._prefix, self._prefix))
+        stripped = [place.path[len(self._prefix) :] for place, _ in entries]
         there = yield from self.existing_steps([Place(path, path) for path in stripped])
-        listings = yield from together(
-            [asked(_listing(self._inner, folder)) for folder in dict.fromkeys(parent_of(p.path) for p in places)]
-        )
-        infos = {
-            entry["path"]: entry
-            for listing in listings
-            if not isinstance(listing, Exception)
-            for entry in listing.entries or []
-        }
         seeds: dict[str, FileInfo] = {}
         others: set[str] = set()
-        for place, path in zip(places, stripped, strict=True):
-            if path in there or place.path not in infos:
+        for (place, info), path in zip(entries, stripped, strict=True):
+            if path in there:
                 others.add(place.path)
             else:
-                seeds[path] = infos[place.path]
+                seeds[path] = info
         if seeds:
             self._warn(next(iter(seeds)))
         return seeds, others

@@ -230,17 +230,17 @@ class VersionedFiles(VersionedReading):
 
     def _no_file_to_move(self, changes: Sequence[PlacedChange]) -> Steps[Place | None]:
         """The first move of a commit whose source is no file: the store would move the folder of that name."""
-        is_there: dict[str, bool] = {}  # what the changes before have made of a path
-        sources: list[tuple[Place, bool | None]] = []
+        sources = [place for place, _, to in changes if to is not None]
+        items = (yield from self._get(sources)) if sources else []
+        is_there = {place.path: item is not None for place, item in zip(sources, items, strict=True)}
         for place, change, to in changes:
             if to is not None:
-                sources.append((place, is_there.get(place.path)))
-            is_there[place.path] = to is None and not isinstance(change, DeleteFile)
-            if to is not None:
+                if not is_there[place.path]:
+                    return place
                 is_there[to.path] = True
-        asked = [place for place, known in sources if known is None]
-        items = iter((yield from self._get(asked)) if asked else ())
-        return next((p for p, known in sources if not (next(items) is not None if known is None else known)), None)
+            if to != place:
+                is_there[place.path] = to is None and not isinstance(change, DeleteFile)
+        return None
 
     def store_changes(self, changes: Sequence[PlacedChange]) -> tuple[MemoryStore, list[Change]]:
         return self.store, self._changes(changes)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from statistics import quantiles
 from time import perf_counter
@@ -19,6 +20,9 @@ ROOT = "memoranda-bench"
 
 DEPTH = 10
 """So many messages are asked for."""
+
+MOST = 1_000
+"""`recall` gives no more hits."""
 
 Progress = Callable[[int, int], None]
 
@@ -88,7 +92,7 @@ def ask(store: MemoryStore, dataset: Dataset, *, progress: Progress | None = Non
         namespace = namespace_of(dataset, scope)
         for question in scope.questions:
             begun = perf_counter()
-            ranked = _found(store, namespace, question.text)
+            ranked = first(DEPTH, MOST, partial(_found, store, namespace, question.text))
             run.seconds.append(perf_counter() - begun)
             run.answers.append(Answer(scope.name, question.category, ranked, question.gold))
             if progress is not None:
@@ -101,15 +105,29 @@ def namespace_of(dataset: Dataset, scope: Scope) -> Namespace:
     return (ROOT, dataset.name, scope.name)
 
 
-def _found(store: MemoryStore, namespace: Namespace, question: str) -> tuple[str, ...]:
-    """The messages that answer best; several passages of one count once."""
-    wanted = DEPTH
+def first(k: int, most: int, search: Callable[[int], Sequence[str]]) -> tuple[str, ...]:
+    """The first `k` different ids of a search that may find several passages of one thing.
+
+    Args:
+        k: How many are wanted.
+        most: How many passages the search gives at most.
+        search: Gives the ids of the best so many passages, fewer where there are no more.
+
+    Example:
+        >>> first(2, 100, lambda passages: ["m1", "m1", "m2", "m3"][:passages])
+        ('m1', 'm2')
+    """
+    wanted = k
     while True:
-        hits = store.recall(namespace, question, k=wanted, kinds=("turn",)).hits
-        ids = dict.fromkeys(hit.key for hit in hits)
-        if len(ids) >= DEPTH or len(hits) < wanted or wanted > 500:
-            return tuple(ids)[:DEPTH]
-        wanted *= 2
+        found = search(wanted)
+        ids = tuple(dict.fromkeys(found))
+        if len(ids) >= k or len(found) < wanted or wanted >= most:
+            return ids[:k]
+        wanted = min(2 * wanted, most)
+
+
+def _found(store: MemoryStore, namespace: Namespace, question: str, k: int) -> list[str]:
+    return [hit.key for hit in store.recall(namespace, question, k=k, kinds=("turn",)).hits]
 
 
 def _turn(message: Message) -> Turn:

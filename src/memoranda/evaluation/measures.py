@@ -48,10 +48,12 @@ MEASURES: Mapping[str, Callable[[Answer], float]] = {
 }
 
 
-def figures(answers: Iterable[Answer]) -> dict[str, float]:
+def figures(
+    answers: Iterable[Answer], measures: Mapping[str, Callable[[Answer], float]] = MEASURES
+) -> dict[str, float]:
     """The mean of every measure over questions; NaN without any."""
     given = list(answers)
-    return {name: fmean(map(measure, given)) if given else math.nan for name, measure in MEASURES.items()}
+    return {name: fmean(map(measure, given)) if given else math.nan for name, measure in measures.items()}
 
 
 def by_category(answers: Iterable[Answer]) -> dict[str, tuple[int, dict[str, float]]]:

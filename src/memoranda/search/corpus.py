@@ -196,8 +196,7 @@ class Corpus:
             block = segment.block
             gone = ~self.alive[segment.base : segment.base + len(block)]
             if gone.any():
-                at = np.flatnonzero(gone[block.locals])
-                held.append(block.terms[np.searchsorted(block.starts, at, side="right") - 1])
+                held.append(block.terms_at(np.flatnonzero(gone[block.locals])))
         return np.unique(np.concatenate(held), return_counts=True)
 
     def _alive(self) -> NDArray[np.bool_]:

@@ -34,6 +34,12 @@ class Bounds(NamedTuple):
     one_in: int = 2
     """How many checksums there are to one that says so."""
 
+    def cuts(self, size: int, text: str) -> bool:
+        """Whether a piece of so many characters ends before this text."""
+        return size >= self.must or (
+            size >= self.may and crc32(text.encode("utf-8", "surrogatepass")) % self.one_in == 0
+        )
+
 
 PARAGRAPH = Bounds(60, 120)
 BULLET = Bounds(60, 120)
@@ -64,7 +70,7 @@ class Gatherer:
         Yields:
             What was cut off before it; and a line that is too long, in pieces.
         """
-        if self._lines and (self._size + self._blanks + len(line) > LONGEST or self._cuts(line, bounds)):
+        if self._lines and (self._size + self._blanks + len(line) > LONGEST or bounds.cuts(self._size, line)):
             yield from self.cut()
         if self._lines:
             self._lines.extend([""] * self._blanks)
@@ -94,11 +100,6 @@ class Gatherer:
     def _clear(self) -> None:
         self._lines, self._size, self._blanks = [], 0, 0
 
-    def _cuts(self, line: str, bounds: Bounds) -> bool:
-        return self._size >= bounds.must or (
-            self._size >= bounds.may and crc32(line.encode("utf-8", "surrogatepass")) % bounds.one_in == 0
-        )
-
 
 def cut_line(line: str) -> Iterator[str]:
     """A long line in pieces, at the ends of sentences where there are any, else between words.
@@ -110,11 +111,7 @@ def cut_line(line: str) -> Iterator[str]:
     held: list[str] = []
     size = 0
     for part in _parts(line):
-        if size and (
-            size + len(part) > LONGEST
-            or size >= SENTENCE.must
-            or (size >= SENTENCE.may and crc32(part.encode("utf-8", "surrogatepass")) % SENTENCE.one_in == 0)
-        ):
+        if size and (size + len(part) > LONGEST or SENTENCE.cuts(size, part)):
             if text := "".join(held).strip():
                 yield text
             held, size = [], 0

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from memoranda.errors import InvalidValueError, StoreCorruptError
+from memoranda.search.vectors import MAX_DIMENSIONS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +50,6 @@ _HIGHEST_FLOOR = 0.95
 _SAME = 0.999
 # In fewer dimensions two vectors can point the same way by accident.
 _TELLING_DIMS = 32
-_MOST_DIMS = 4_096  # as vectors blocks have them
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -122,11 +122,13 @@ def introduce(embedder: Embedder) -> Identity:
         InvalidValueError: It returns something that is no vector, or of another length than it should.
         Exception: Whatever it raises itself.
     """
-    texts = [PROBE] if embedder.floor is not None else [PROBE, *_UNRELATED_TEXTS]
+    # One question in any case: if it comes out in another length, the embedder is of no use to this index.
+    texts, asked = (PROBE, *_UNRELATED_TEXTS), _UNRELATED_QUESTIONS
+    if embedder.floor is not None:
+        texts, asked = texts[:1], asked[:1]
     vectors = embed_documents(embedder, texts, dims=embedder.dims)
     dims = int(vectors.shape[1])
-    # Asked in any case: questions that come out in another length would be of no use to this index.
-    questions = [embed_query(embedder, text, dims=dims) for text in _UNRELATED_QUESTIONS[: 1 if len(texts) == 1 else 3]]
+    questions = [embed_query(embedder, text, dims=dims) for text in asked]
     floor = embedder.floor if embedder.floor is not None else _measured_floor(questions, vectors[1:])
     return Identity(embedder.name, dims, vectors[0].astype("<f4").tobytes(), floor)
 
@@ -185,7 +187,7 @@ def _checked(embedder: Embedder, raw: Any, count: int, dims: int | None) -> Matr
             "It has to return one list of numbers for each text.",
         )
     length = int(vectors.shape[1])
-    if not 1 <= length <= _MOST_DIMS or (dims is not None and length != dims):
+    if not 1 <= length <= MAX_DIMENSIONS or (dims is not None and length != dims):
         raise InvalidValueError(
             f"The embedder {embedder.name} returned vectors of {length} numbers, not of {dims or 'a sensible length'}.",
             f"Set dims={length}, or leave `dims` out." if embedder.dims == dims else "It must not change its length.",

@@ -86,5 +86,4 @@ def _terms_of(corpus: Corpus, passages: NDArray[np.int64]) -> Iterator[tuple[NDA
         segment = corpus.segments[bisect_right(bases, passage) - 1]
         block = segment.block
         at = np.flatnonzero(block.locals == passage - segment.base)
-        terms = block.terms[np.searchsorted(block.starts, at, side="right") - 1]
-        yield terms, block.occurs[at].astype(np.float64)
+        yield block.terms_at(at), block.occurs[at].astype(np.float64)

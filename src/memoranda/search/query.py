@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from memoranda.search.dates import dates_in, other_name
+from memoranda.search.dates import dates_in, other_name, spelt
 from memoranda.search.focus import sentences, spoken_of
 from memoranda.search.scripts import CLASSES, HAN, folded, is_hiragana, lowered, normalised
 from memoranda.search.stems import stem_of
@@ -141,8 +141,8 @@ def _dates(text: str, weights: Weights) -> Iterator[tuple[str, float]]:
     """Full dates, in the other ways that they are written."""
     for day in dates_in(normalised(text)):
         yield date_term(day.year, day.month, day.day), weights.compound
-        for part in (str(day.day), stem_of(f"{day:%B}".lower()), str(day.year)):
-            yield part, weights.other
+        for part in spelt(day).lower().split():
+            yield stem_of(part), weights.other
 
 
 def _kept(words: Sequence[Word]) -> list[Word]:

@@ -155,6 +155,10 @@ class WordBlock:
         """The passages' numbers."""
         return self.columns[0]
 
+    def terms_at(self, postings: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Return the terms of some postings, given by their positions."""
+        return self.terms[self.starts.searchsorted(postings, side="right") - 1]
+
     @property
     def nbytes(self) -> int:
         """How many bytes of memory the block takes."""

@@ -59,8 +59,8 @@ class EmbedderInUse:
     """
 
     def __init__(self, engine: Engine, context: Context, embedder: Embedder) -> None:
-        self._engine = engine
-        self._context = context
+        self.engine = engine
+        self.context = context
         self.embedder = embedder
         self._ordinary = ordinary(embedder)
         self.last_error: str | None = None
@@ -110,7 +110,7 @@ class EmbedderInUse:
             if self._index is None and self.refresh() is not None:
                 self.attend()
             elif self._index is None and (anew or not self.dropped):
-                registered = self._engine.run(register(self._context, identity))
+                registered = self.engine.run(register(self.context, identity))
                 with self._keeping:
                     self._index, self.dropped = registered, False
             return self._index
@@ -120,7 +120,7 @@ class EmbedderInUse:
         identity, known = self._identity, self._index
         if identity is None:
             return None
-        rows = self._engine.run(list_indexes(self._context))
+        rows = self.engine.run(list_indexes(self.context))
         found = next((row for row in rows if known is not None and row.id == known.id), None)
         if found is None:
             # Another process may have begun it, or begun it anew.
@@ -136,7 +136,7 @@ class EmbedderInUse:
         """Say that its index is in use, where that can be said: who may only read is served all the same."""
         if self._index is not None:
             with suppress(StoreReadOnlyError):
-                self._engine.run(attend(self._context, self._index))
+                self.engine.run(attend(self.context, self._index))
 
     def _introduced(self, seconds: float | None) -> Identity:
         """Who the embedder is; it is asked once, on a thread of its own, whoever waits for the answer.
@@ -258,6 +258,8 @@ class EmbedderInUse:
             embed_documents(self._ordinary, [PROBE], dims=dims)
             return self._embed_singly(texts, dims, error)
         self.succeeded()
+        for text in texts:
+            self._failed_texts.pop(hash(text), None)
         return Vectors(rows, range(len(texts)))
 
     def _embed_singly(self, texts: list[str], dims: int | None, error: Exception) -> Vectors:
@@ -265,13 +267,15 @@ class EmbedderInUse:
         taken: list[int] = []
         refused: list[int] = []
         for position, text in enumerate(texts):
+            tries = self._failed_texts.pop(hash(text), 0) + 1
             try:
                 rows.append(embed_documents(self._ordinary, [text], dims=dims)[0])
                 taken.append(position)
             except Exception as failure:  # noqa: BLE001 - see above
                 error = failure
-                tries = self._failed_texts[hash(text)] = self._failed_texts.get(hash(text), 0) + 1
-                if tries >= _TRIES_OF_A_TEXT:
+                if tries < _TRIES_OF_A_TEXT:
+                    self._failed_texts[hash(text)] = tries
+                else:
                     refused.append(position)
                     logger.warning(
                         "The embedder %s fails for one passage, which is found by its words alone from now on: %s",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import os
 import threading
 import time
 import weakref
@@ -12,7 +11,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from memoranda.errors import StoreClosedError, StoreReadOnlyError
-from memoranda.forking import ForkSafeLock
+from memoranda.forking import ForkSafeLock, call_in_forked_child
 from memoranda.search.embedding import Embedder
 from memoranda.store.effects import query, transact
 from memoranda.store.embedder_in_use import LONGEST_PAUSE, EmbedderInUse, pause_after
@@ -44,15 +43,12 @@ class EmbeddingWorker:
     All that it has to do stands in the database: it can be stopped at any time, and any process goes on.
 
     Args:
-        engine: The store's engine.
-        context: The store's settings.
-        in_use: The embedder.
+        in_use: The embedder, with the store that it was opened for.
     """
 
-    def __init__(self, engine: Engine, context: Context, in_use: EmbedderInUse) -> None:
-        self._engine = engine
-        self._context = context
+    def __init__(self, in_use: EmbedderInUse) -> None:
         self.in_use = in_use
+        self._engine, self._context = in_use.engine, in_use.context
         self._starting = ForkSafeLock()
         self._working = ForkSafeLock()
         self._begin()
@@ -156,7 +152,6 @@ class EmbeddingWorker:
     def _run(self) -> None:
         failures = 0
         while not self._stop.is_set():
-            pause = POLL
             try:
                 self._wake.clear()
                 more = self.work()
@@ -177,11 +172,10 @@ class EmbeddingWorker:
             except BaseException as error:  # noqa: BLE001 - the thread must not end: everything waits for it
                 failures += 1
                 self.failures += 1
-                pause = pause_after(failures)
                 self.in_use.failed(error, self._waiting())
-                self._stop.wait(pause)
+                self._stop.wait(pause_after(failures))
                 continue
-            self._wake.wait(pause)
+            self._wake.wait(POLL)
 
     def _fill(self, index: IndexRow) -> bool:
         """Go on filling a new index; whether there is more of that to do."""
@@ -233,7 +227,7 @@ def with_embedder(engine: Engine, context: Context, embedder: Embedder) -> tuple
         The settings with which its queries have a meaning, and the worker to wake after writes and to close.
     """
     in_use = EmbedderInUse(engine, context, embedder)
-    worker = EmbeddingWorker(engine, context, in_use)
+    worker = EmbeddingWorker(in_use)
 
     def embed_query(text: str) -> QueryMeaning:
         # Who only searches may be the one that fills a new index, or embeds what others have written.
@@ -261,5 +255,4 @@ def _after_fork() -> None:
         worker.after_fork()
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_after_fork)
+call_in_forked_child(_after_fork)

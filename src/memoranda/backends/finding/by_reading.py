@@ -10,7 +10,7 @@ from memoranda.backends.finding.in_memory import (
     Candidate,
     Text,
     candidate,
-    chosen,
+    chosen_steps,
     findable_texts,
     left_out,
 )
@@ -43,13 +43,12 @@ def findable_by_reading(backend: Backend, place: Place, question: Question) -> S
         infos.update((place, entry) for entry in named if not entry.get("is_dir"))
     if is_folder:
         infos.update((yield from entries_below(backend, place)))
-    taken = yield from question.taken_steps(list(infos))
-    wanted, notices = chosen(place, [candidate(one, infos[one]) for one in taken])
+    wanted, notices = yield from chosen_steps(place, question, [candidate(*each) for each in infos.items()])
     texts: list[Text] = []
     warnings: list[str] = []
     for start in range(0, len(wanted), _AT_ONCE):
         if sum(len(one.text) for one in texts) > MOST_BYTES:  # it did not say how large its files are
-            notices = (left_out(place, start, len(taken)),)
+            notices = (left_out(place, start, len(infos)),)
             break
         texts += yield from _read(backend, wanted[start : start + _AT_ONCE], warnings)
     found = yield from findable_texts(lambda: texts, notices)

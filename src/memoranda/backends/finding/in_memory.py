@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -54,13 +54,18 @@ def candidate(place: Place, info: FileInfo) -> Candidate:
     return Candidate(place, info.get("size", 0), moment_of(info.get("modified_at")))
 
 
-def chosen(place: Place, candidates: Collection[Candidate]) -> tuple[list[Candidate], tuple[str, ...]]:
+def chosen_steps(
+    place: Place, question: Question, listed: Sequence[Candidate]
+) -> Steps[tuple[list[Candidate], tuple[str, ...]]]:
     """As many files as are read for one search, those changed last before the others, and what to say of the rest.
 
     Args:
         place: The place that is searched.
-        candidates: The files that take part.
+        question: What is asked, and which files take part.
+        listed: The files that there are.
     """
+    taken = set((yield from question.taken_steps([one.place for one in listed])))
+    candidates = [one for one in listed if one.place in taken]
     found: list[Candidate] = []
     room = MOST_BYTES
     for one in sorted(candidates, key=lambda one: (-_seconds(one.at), one.place.path)):
@@ -84,9 +89,7 @@ def left_out(place: Place, count: int, of: int) -> str:
 def findable_files(files: Files, place: Place, question: Question) -> Steps[Findable]:
     """What can be found in files that are held in memory."""
     inside = [place.below(path) for path in paths_below(files, place.path) if files[path]["encoding"] == "utf-8"]
-    places = yield from question.taken_steps(inside)
-    candidates = [_candidate_of(one, files[one.path]) for one in places]
-    read, notices = chosen(place, candidates)
+    read, notices = yield from chosen_steps(place, question, [_candidate_of(one, files[one.path]) for one in inside])
     return (
         yield from findable_texts(
             lambda: (Text(one.place, files[one.place.path]["content"], one.at) for one in read), notices

@@ -12,12 +12,12 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from memoranda.search.blocks import Waiting, pack_vectors, pack_waiting, unpack_waiting
+from memoranda.search.blocks import Waiting, pack_vectors, pack_waiting
 from memoranda.search.embedding import BATCH
 from memoranda.search.passages import indexed_text, passages_of_turn
 from memoranda.store.effects import Batch, Body, Operation, Row, Sql, call, query, transact
 from memoranda.store.operations.context import Context
-from memoranda.store.operations.indexing import IndexKind, IndexScope, Part
+from memoranda.store.operations.indexing import IndexKind, IndexScope, Part, insert_block, parsed
 from memoranda.store.operations.item_passages import fields_of, passages_of_item, unpack_placed
 from memoranda.store.operations.turn_passages import date_of
 from memoranda.store.operations.workspace import NUMBER_BITS
@@ -118,7 +118,7 @@ def _chosen(listed: list[Row], most: int) -> list[int]:
 def _read_waiting(ids: list[int]) -> Body[list[_Block]]:
     found = yield Batch([Sql("waiting_body", {"id": block}) for block in ids], last=True)
     return [
-        _Block(block, IndexScope.of(rows[0][0]), unpack_waiting(rows[0][1]))
+        _Block(block, IndexScope.of(rows[0][0]), parsed(Part.WAITING, rows[0][1]))
         for block, rows in zip(ids, found, strict=True)
         if rows
     ]
@@ -207,7 +207,7 @@ def _swap(
     written = [waiting_block(block.scope, index_id, owed[block.id]) for block in blocks if block.id in mine]
     for scope, rows in rows_of.items():
         body = pack_vectors([number for number, _ in rows], [made.rows[row] for _, row in rows])
-        written.append(_block(scope, Part.VECTORS, index_id, len(rows), body))
+        written.append(insert_block(scope, Part.VECTORS, index_id, len(rows), body))
     yield Batch([statement for statement in written if statement is not None], last=True)
     return sorted(rows_of)
 
@@ -227,9 +227,4 @@ def _alive(sources: set[tuple[IndexScope, int]]) -> Body[dict[tuple[IndexScope, 
 
 def waiting_block(scope: IndexScope, index_id: int, entries: Sequence[tuple[int, int, int]]) -> Sql | None:
     """The statement that puts passages (number, source, digest) on an index's waiting list; None for none."""
-    return _block(scope, Part.WAITING, index_id, len(entries), pack_waiting(entries)) if entries else None
-
-
-def _block(scope: IndexScope, part: Part, index_id: int, count: int, body: bytes) -> Sql:
-    row = {"scope": scope.number, "part": int(part), "index_id": index_id, "count": count, "body": body}
-    return Sql("insert_block", row)
+    return insert_block(scope, Part.WAITING, index_id, len(entries), pack_waiting(entries)) if entries else None

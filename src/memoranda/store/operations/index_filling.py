@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any
 
-from memoranda.search.blocks import VectorBlock, WordBlock, unpack_numbers, unpack_waiting
 from memoranda.search.embedding import BATCH
 from memoranda.search.wordblocks import Columns
 from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, transact
@@ -13,9 +11,7 @@ from memoranda.store.operations.context import Context
 from memoranda.store.operations.embedder_indexes import IndexRow
 from memoranda.store.operations.embedding import waiting_block
 from memoranda.store.operations.index_loading import BlockKey, LabelRange, load_index
-from memoranda.store.operations.indexing import IndexKind, IndexScope, Part
-
-T = TypeVar("T")
+from memoranda.store.operations.indexing import IndexKind, IndexScope, Part, parsed
 
 _NAMESPACES = 256
 _FILLED_AT_ONCE = 64 * BATCH
@@ -97,23 +93,23 @@ class Filler:
 
         rows = yield from query("blocks_to_fill", scope=scope.number, index_id=self._index)
         blocks = {part: [BlockKey(block, stamp) for of, block, stamp in rows if of == part] for part in Part}
-        words: list[WordBlock] = yield from self._read(blocks[Part.WORDS], WordBlock.unpack)
+        words = yield from self._read(Part.WORDS, blocks[Part.WORDS])
         if not words:
             return []
-        dead = yield from self._read(blocks[Part.DEAD], unpack_numbers)
-        vectors: list[VectorBlock] = yield from self._read(blocks[Part.VECTORS], VectorBlock.unpack)
+        dead = yield from self._read(Part.DEAD, blocks[Part.DEAD])
+        vectors = yield from self._read(Part.VECTORS, blocks[Part.VECTORS])
         waiting = yield from query("waiting_of_scope", scope=scope.number, index_id=self._index)
         known = [np.empty(0, np.uint32), *dead, *(block.number for block in vectors)]
-        known += [np.array([entry.number for entry in unpack_waiting(body)], np.uint32) for _, body in waiting]
+        known += [np.array([entry.number for entry in parsed(Part.WAITING, body)], np.uint32) for _, body in waiting]
         of = Columns(np.concatenate([block.columns for block in words], axis=1))
         lacking = np.flatnonzero(~np.isin(of.number, np.concatenate(known)))
         columns = (column[lacking].tolist() for column in (of.number, of.source, of.digest))
         return list(zip(*columns, strict=True))
 
-    def _read(self, keys: list[BlockKey], unpack: Callable[[bytes], T]) -> Body[list[T]]:
+    def _read(self, part: Part, keys: list[BlockKey]) -> Body[list[Any]]:
         """Parsed blocks, from this process's memory as far as they are there."""
         held = {key: self._context.blocks.get(key) for key in keys}
-        absent = [key for key, parsed in held.items() if parsed is None]
+        absent = [key for key, kept in held.items() if kept is None]
         found = (yield Batch([Sql("block_body", {"id": key.id}) for key in absent])) if absent else []
-        held.update({key: unpack(rows[0][1]) for key, rows in zip(absent, found, strict=True) if rows})
-        return [cast("T", held[key]) for key in keys]
+        held.update({key: parsed(part, rows[0][1]) for key, rows in zip(absent, found, strict=True) if rows})
+        return [held[key] for key in keys]

@@ -16,7 +16,7 @@ from memoranda.store.changes import Author
 from memoranda.store.effects import Batch, Body, Operation, Sql, call, query, transact
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.embedding import read_texts
-from memoranda.store.operations.indexing import BLOCK_PASSAGES, IndexKind, IndexScope, Part
+from memoranda.store.operations.indexing import BLOCK_PASSAGES, IndexKind, IndexScope, Part, insert_block, parsed
 from memoranda.store.operations.workspace import Workspace
 
 _PAGE = 200
@@ -95,7 +95,7 @@ def _words(scope: IndexScope) -> Body[dict[int, WordBlock]]:
     rows = yield from query("blocks_of_scope", scope=scope.number)
     ids = [row[1] for row in rows if row[0] == Part.WORDS]
     found = yield Batch([Sql("block_body", {"id": block}) for block in ids])
-    return {rows[0][0]: WordBlock.unpack(rows[0][1]) for rows in found if rows}
+    return {rows[0][0]: parsed(Part.WORDS, rows[0][1]) for rows in found if rows}
 
 
 def _packed(context: Context, scope: IndexScope, blocks: list[WordBlock]) -> Operation[list[tuple[int, bytes]]]:
@@ -136,9 +136,7 @@ def _swap(scope: IndexScope, old: list[int], packed: list[tuple[int, bytes]]) ->
     if not {row[1] for row in rows if row[0] == Part.WORDS}.issuperset(old):
         return False
     written = [Sql("delete_block", {"id": block}) for block in old]
-    for count, body in packed:
-        row = {"scope": scope.number, "part": int(Part.WORDS), "index_id": 0, "count": count, "body": body}
-        written.append(Sql("insert_block", row))
+    written += [insert_block(scope, Part.WORDS, 0, count, body) for count, body in packed]
     yield Batch(written, last=True)
     return True
 

@@ -30,7 +30,7 @@ class Routed(NamedTuple):
 RoutedFactory: TypeAlias = Callable[[Mapping[str, Any]], "Routed | AbstractContextManager[Routed]"]
 """Given folders and what they lead to (None: an empty tree of its own), builds a backend with these routes."""
 
-Need: TypeAlias = Literal["asynchronous", "concurrent", "canonical", "searching"]
+Need: TypeAlias = Literal["asynchronous", "concurrent", "canonical"]
 T = TypeVar("T")
 
 
@@ -87,24 +87,25 @@ class Checks:
 
 
 def check(
-    *, needs: Need | None = None, routes: Mapping[str, Any] | None = None
+    *, needs: Need | None = None, method: str | None = None, routes: Mapping[str, Any] | None = None
 ) -> Callable[[Callable[[Any, Any], Coroutine[Any, Any, None] | None]], Callable[[Any], None]]:
     """Make a check of a function of the backend.
 
     Args:
-        needs: The capability without which the check is skipped; `searching` is had by a backend with `search`.
+        needs: The capability without which the check is skipped.
+        method: What a backend need not have, and without which the check is skipped too.
         routes: The routes that the backend is to have; the function then gets a `Routed`.
     """
 
     def decorate(body: Callable[[Any, Any], Coroutine[Any, Any, None] | None]) -> Callable[[Any], None]:
-        def method(self: Checks) -> None:
-            if needs not in (None, "searching") and not getattr(self.capabilities, needs):
+        def run_check(self: Checks) -> None:
+            if needs is not None and not getattr(self.capabilities, needs):
                 raise unittest.SkipTest(f"The backend does not claim {needs}.")
 
             def run() -> None:
                 with self.opened(routes) as backend:
-                    if needs == "searching" and not hasattr(backend if routes is None else backend.tree, "search"):
-                        raise unittest.SkipTest("The backend has no search.")
+                    if method is not None and not hasattr(backend if routes is None else backend.tree, method):
+                        raise unittest.SkipTest(f"The backend has no {method}.")
                     running = body(self, backend)
                     if running is not None:
                         asyncio.run(running)
@@ -112,8 +113,8 @@ def check(
             self.run_inside(run)
 
         # Not functools.wraps: pytest would look for fixtures named after the body's parameters.
-        method.__name__, method.__qualname__, method.__doc__ = body.__name__, body.__qualname__, body.__doc__
-        return method
+        run_check.__name__, run_check.__qualname__, run_check.__doc__ = body.__name__, body.__qualname__, body.__doc__
+        return run_check
 
     return decorate
 

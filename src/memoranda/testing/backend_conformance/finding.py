@@ -31,7 +31,7 @@ def _files(result: Any) -> list[str]:
 class FindChecks(Checks):
     """Checks of `search`."""
 
-    @check(needs="searching")
+    @check(method="search")
     def test_search_gives_passages(self, backend: Any) -> None:
         """A match has the path, the lines as they stand in the file, the headings above, and a score."""
         put(backend, _TREE)
@@ -41,7 +41,7 @@ class FindChecks(Checks):
         expect(match.text, "\n".join(lines[match.first_line - 1 : match.last_line]), "The text")
         expect("green" in match.text and match.score > 0, True, "That it answers")
 
-    @check(needs="searching")
+    @check(method="search")
     def test_search_finds_what_has_the_words(self, backend: Any) -> None:
         """All files with a word are found, the best first, names with dots too; binary ones and others are not."""
         put(backend, _TREE)
@@ -53,7 +53,7 @@ class FindChecks(Checks):
         expect(scores, sorted(scores, reverse=True), "The scores")
         expect(result.matches[0].path, "/people/ben.md", "The best")
 
-    @check(needs="searching")
+    @check(method="search")
     def test_search_below_a_path(self, backend: Any) -> None:
         """`path` narrows the search before anything is counted: to a folder, or to one file."""
         put(backend, _TREE)
@@ -62,7 +62,7 @@ class FindChecks(Checks):
         expect(_files(backend.search("coffee", "/nowhere")), [], "What is not there")
         expect(len(backend.search("tea and coffee", "/people", k=2).matches), 2, "As many as asked for")
 
-    @check(needs="searching")
+    @check(method="search")
     def test_search_follows_changes(self, backend: Any) -> None:
         """What was changed, moved or deleted is found as it is."""
         put(backend, _TREE)
@@ -71,7 +71,7 @@ class FindChecks(Checks):
         expect(_files(backend.search("coffee")), ["/people/deep/.cara.md"], "coffee")
         expect(_files(backend.search("cocoa")), ["/people/ben.md"], "cocoa")
 
-    @check(needs="searching")
+    @check(method="search")
     def test_search_never_raises(self, backend: Any) -> None:
         """A blank question, a bad number and a bad path are errors in the result."""
         put(backend, _TREE)
@@ -79,7 +79,7 @@ class FindChecks(Checks):
         expect_refused(backend.search("tea", k=0), "No passage at all")
         expect_refused(backend.search("tea", "/a/../../etc"), "A path that climbs")
 
-    @check(needs="searching", routes={"/m/": None, "/m/deep/": None})
+    @check(method="search", routes={"/m/": None, "/m/deep/": None})
     def test_search_over_routes(self, routed: Routed) -> None:
         """One ranking over all routes; what a route hides takes no place in it."""
         put(routed.default, {f"/m/{number}.md": "marmot marmot marmot" for number in range(9)})
