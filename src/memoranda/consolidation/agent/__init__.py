@@ -1,0 +1,3 @@
+"""The ready-made agent that consolidates."""
+
+from __future__ import annotations
