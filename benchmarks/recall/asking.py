@@ -3,42 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
-from benchmarks.recall.datasets import Dataset
-from benchmarks.recall.measures import Answer, by_category, figures
+from benchmarks.recall.measures import figures
 from benchmarks.recall.peers import Contender
 from benchmarks.support.measure import quantile
-
-DEPTH = 10
-"""How many are asked for."""
-
-
-@dataclass(slots=True)
-class Run:
-    """What one contender answered on one set.
-
-    Args:
-        answers: In the order of the questions.
-        seconds: Per question, embedding it aside where vectors come from the cache.
-    """
-
-    answers: list[Answer] = field(default_factory=list[Answer])
-    seconds: list[float] = field(default_factory=list[float])
-
-    def main(self, dataset: Dataset) -> list[Answer]:
-        """The answers whose mean is the figure of the set."""
-        return [answer for answer in self.answers if answer.category not in dataset.aside]
-
-    def summary(self, dataset: Dataset) -> dict[str, object]:
-        """Figures, per category too."""
-        return {
-            **figures(self.main(dataset)),
-            "categories": by_category(self.answers),
-            "p50_ms": quantile(self.seconds, 0.5) * 1_000,
-            "p95_ms": quantile(self.seconds, 0.95) * 1_000,
-        }
+from memoranda.evaluation import Answer, Dataset, Run
+from memoranda.evaluation.asking import DEPTH
 
 
 def ask(contender: Contender, dataset: Dataset, progress: Callable[[], None] = lambda: None) -> Run:
@@ -48,8 +20,11 @@ def ask(contender: Contender, dataset: Dataset, progress: Callable[[], None] = l
         contender: Who is asked.
         dataset: The set.
         progress: Called after each scope.
+
+    Returns:
+        The answers; how long each took leaves out embedding the question, whose vector comes from the cache.
     """
-    run = Run()
+    run = Run(dataset.aside)
     for scope in dataset.scopes:
         search = contender.prepare(scope)
         for question in scope.questions:
@@ -59,3 +34,13 @@ def ask(contender: Contender, dataset: Dataset, progress: Callable[[], None] = l
             run.answers.append(Answer(scope.name, question.category, tuple(found), question.gold))
         progress()
     return run
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """Figures, recall@10 per category too."""
+    return {
+        **figures(run.main),
+        "categories": {category: found["recall@10"] for category, (_, found) in run.categories().items()},
+        "p50_ms": quantile(run.seconds, 0.5) * 1_000,
+        "p95_ms": quantile(run.seconds, 0.95) * 1_000,
+    }

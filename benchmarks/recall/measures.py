@@ -1,34 +1,12 @@
-"""Figures of rankings, and how sure they are."""
+"""The figures of `memoranda.evaluation` with one more, and how sure they are."""
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a contender gave for a question: ids, best first, and what was sought."""
-
-    scope: str
-    category: str
-    ranked: tuple[str, ...]
-    gold: frozenset[str]
-
-
-def recall(answer: Answer, k: int) -> float:
-    """The share of what was sought that is among the first `k`."""
-    return len(answer.gold.intersection(answer.ranked[:k])) / len(answer.gold)
-
-
-def ndcg(answer: Answer, k: int = 10) -> float:
-    """Normalised discounted cumulative gain of the first `k`, each turn sought being worth 1."""
-    gain = sum(1 / math.log2(rank + 2) for rank, each in enumerate(answer.ranked[:k]) if each in answer.gold)
-    best = sum(1 / math.log2(rank + 2) for rank in range(min(k, len(answer.gold))))
-    return gain / best
+from memoranda.evaluation import Answer, measures
 
 
 def reciprocal(answer: Answer) -> float:
@@ -36,26 +14,12 @@ def reciprocal(answer: Answer) -> float:
     return next((1 / (rank + 1) for rank, each in enumerate(answer.ranked) if each in answer.gold), 0.0)
 
 
-MEASURES: Mapping[str, Callable[[Answer], float]] = {
-    "recall@5": lambda answer: recall(answer, 5),
-    "recall@10": lambda answer: recall(answer, 10),
-    "ndcg@10": ndcg,
-    "mrr": reciprocal,
-}
+MEASURES: Mapping[str, Callable[[Answer], float]] = {**measures.MEASURES, "mrr": reciprocal}
 
 
-def figures(answers: Iterable[Answer]) -> dict[str, float]:
+def figures(answers: Sequence[Answer]) -> dict[str, float]:
     """The mean of every measure over questions; NaN without any."""
-    given = list(answers)
-    return {name: fmean(map(measure, given)) if given else math.nan for name, measure in MEASURES.items()}
-
-
-def by_category(answers: Iterable[Answer], measure: str = "recall@10") -> dict[str, float]:
-    """One measure per category."""
-    found: dict[str, list[float]] = {}
-    for answer in answers:
-        found.setdefault(answer.category, []).append(MEASURES[measure](answer))
-    return {category: fmean(values) for category, values in sorted(found.items())}
+    return measures.figures(answers, MEASURES)
 
 
 def interval(

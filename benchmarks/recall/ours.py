@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
 import numpy as np
 
-from benchmarks.recall.datasets import Scope
+from benchmarks.recall.datasets import Sessions, said
 from benchmarks.recall.embedders import Cached
 from benchmarks.recall.peers import Contender, Search
+from memoranda.evaluation import Scope
+from memoranda.evaluation.asking import first
 from memoranda.search.blocks import QUESTION, Entry, VectorBlock, WordBlock, pack_vectors, pack_words
 from memoranda.search.focus import is_question
 from memoranda.search.passages import indexed_text, passages_of_turn
@@ -43,7 +45,7 @@ def layer(
     def prepare(scope: Scope) -> Search:
         corpus, sources = indexed(scope, embedder)
 
-        def search(question: str, k: int) -> list[str]:
+        def search(question: str, k: int) -> Sequence[str]:
             vector = embedder.query(question) if embedder else None
             found = rank(corpus, read(question), vector=vector, floor=floor, settings=settings)
             return first(k, len(found), lambda stop: [sources[hit.source] for hit in found.hits(0, stop)])
@@ -53,19 +55,9 @@ def layer(
     return Contender(name, prepare)
 
 
-def first(k: int, most: int, ids: Callable[[int], list[str]]) -> list[str]:
-    """The first `k` different ids: several passages of a turn count once, and so do several turns of a session."""
-    wanted = k
-    while True:
-        found = list(dict.fromkeys(ids(wanted)))
-        if len(found) >= k or wanted >= most:
-            return found[:k]
-        wanted *= 2
-
-
 def indexed(scope: Scope, embedder: Cached | None) -> tuple[Corpus, list[str]]:
     """The index of a scope, and what is found by the source of a passage: the ids of turns, or of their sessions."""
-    turns = scope.said or scope.turns
+    turns = said(scope)
     entries: list[Entry] = []
     texts: list[str] = []
     for source, turn in enumerate(turns):
@@ -90,4 +82,4 @@ def indexed(scope: Scope, embedder: Cached | None) -> tuple[Corpus, list[str]]:
             for at in range(0, len(entries), SIZE)
         ]
     part = ScopePart(1, words, np.zeros(0, np.uint32), vectors)
-    return Corpus([part]), [turn.session if scope.said else turn.id for turn in turns]
+    return Corpus([part]), [turn.session if isinstance(scope, Sessions) else turn.id for turn in turns]

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.recall.datasets import Scope
+from benchmarks.recall.datasets import full
 from benchmarks.recall.embedders import Cached
+from memoranda.evaluation import Scope
 
 Search = Callable[[str, int], Sequence[str]]
 """A query and how many are wanted; gives ids, best first."""
@@ -57,7 +58,9 @@ def _fts5(tokenizer: str) -> Callable[[Scope], Search]:
     def prepare(scope: Scope) -> Search:
         file = sqlite3.connect(":memory:")
         file.execute(f"CREATE VIRTUAL TABLE found USING fts5(body, tokenize = '{tokenizer}')")
-        file.executemany("INSERT INTO found (rowid, body) VALUES (?, ?)", enumerate(turn.full for turn in scope.turns))
+        file.executemany(
+            "INSERT INTO found (rowid, body) VALUES (?, ?)", enumerate(full(turn) for turn in scope.messages)
+        )
 
         def search(query: str, k: int) -> list[str]:
             terms = _terms(query)
@@ -67,7 +70,7 @@ def _fts5(tokenizer: str) -> Callable[[Scope], Search]:
                 "SELECT rowid FROM found WHERE found MATCH ? ORDER BY rank LIMIT ?",
                 (" OR ".join(f'"{term}"' for term in terms) or '""', k),
             )
-            return [scope.turns[number].id for (number,) in rows]
+            return [scope.messages[number].id for (number,) in rows]
 
         return search
 
@@ -87,14 +90,14 @@ def _bm25s() -> Callable[[Scope], Search]:
 
     def prepare(scope: Scope) -> Search:
         index = bm25s.BM25()
-        index.index(tokenize([turn.full for turn in scope.turns]), show_progress=False)
+        index.index(tokenize([full(turn) for turn in scope.messages]), show_progress=False)
 
         def search(query: str, k: int) -> list[str]:
             try:
-                found, _ = index.retrieve(tokenize([query]), k=min(k, len(scope.turns)), show_progress=False)
+                found, _ = index.retrieve(tokenize([query]), k=min(k, len(scope.messages)), show_progress=False)
             except ValueError:  # no word of the query is known
                 return []
-            return [scope.turns[number].id for number in found[0]]
+            return [scope.messages[number].id for number in found[0]]
 
         return search
 
@@ -114,8 +117,8 @@ def _langgraph(embedder: Cached) -> Callable[[Scope], Search]:
         dims = len(embedder.query("size"))
         store = InMemoryStore(index={"dims": dims, "embed": embedder, "fields": ["text"]})
         namespace = ("turns",)
-        for turn in scope.turns:  # one by one: it refuses a batch with the same text twice
-            store.put(namespace, turn.id, {"text": turn.full})
+        for turn in scope.messages:  # one by one: it refuses a batch with the same text twice
+            store.put(namespace, turn.id, {"text": full(turn)})
         return lambda query, k: [item.key for item in store.search(namespace, query=query, limit=k)]
 
     return prepare
@@ -126,12 +129,12 @@ def _lancedb(embedder: Cached, folder: Path) -> Callable[[Scope], Search]:
     import lancedb
 
     def prepare(scope: Scope) -> Search:
-        vectors = embedder.documents([turn.full for turn in scope.turns])
+        vectors = embedder.documents([full(turn) for turn in scope.messages])
         table = lancedb.connect(folder / "lance").create_table(
             uuid.uuid4().hex,
             [
-                {"id": turn.id, "text": turn.full, "vector": vector}
-                for turn, vector in zip(scope.turns, vectors, strict=True)
+                {"id": turn.id, "text": full(turn), "vector": vector}
+                for turn, vector in zip(scope.messages, vectors, strict=True)
             ],
         )
         table.create_fts_index("text", replace=True)
@@ -153,7 +156,7 @@ def _chromadb(embedder: Cached) -> Callable[[Scope], Search]:
     def prepare(scope: Scope) -> Search:
         client = chromadb.EphemeralClient()
         made = client.create_collection(uuid.uuid4().hex, metadata={"hnsw:space": "cosine"}, embedding_function=None)
-        vectors = embedder.documents([turn.full for turn in scope.turns])
+        vectors = embedder.documents([full(turn) for turn in scope.messages])
         for start in range(0, len(vectors), 5_000):
             made.add(
                 ids=[str(number) for number in range(start, min(start + 5_000, len(vectors)))],
@@ -161,8 +164,10 @@ def _chromadb(embedder: Cached) -> Callable[[Scope], Search]:
             )
 
         def search(query: str, k: int) -> list[str]:
-            found = made.query(query_embeddings=[embedder.query(query)], n_results=min(k, len(scope.turns)), include=[])
-            return [scope.turns[int(number)].id for number in found["ids"][0]]
+            found = made.query(
+                query_embeddings=[embedder.query(query)], n_results=min(k, len(scope.messages)), include=[]
+            )
+            return [scope.messages[int(number)].id for number in found["ids"][0]]
 
         return search
 

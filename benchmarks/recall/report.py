@@ -7,10 +7,9 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks.recall.asking import Run
-from benchmarks.recall.datasets import Dataset
 from benchmarks.recall.measures import MEASURES, interval
 from benchmarks.recall.targets import BASE
+from memoranda.evaluation import Dataset, Run
 
 Figures = Mapping[str, Mapping[str, Any]]
 Differences = Mapping[str, Mapping[str, tuple[float, float]]]
@@ -19,7 +18,8 @@ Differences = Mapping[str, Mapping[str, tuple[float, float]]]
 def figures_table(dataset: Dataset, figures: Figures, differences: Differences) -> Table:
     """Contenders by measures, the best of each measure marked."""
     aside = f"; {', '.join(sorted(dataset.aside))} aside" if dataset.aside else ""
-    made = Table(title=f"{dataset.name}: {dataset.size}{aside}", title_justify="left")
+    size = f"{len(dataset.scopes)} scopes, {dataset.messages:,} turns, {dataset.questions:,} questions"
+    made = Table(title=f"{dataset.name}: {size}{aside}", title_justify="left")
     made.add_column("")
     for name in (*MEASURES, "p50 ms", "p95 ms", f"recall@10 over {BASE}"):
         made.add_column(name, justify="right")
@@ -51,13 +51,13 @@ def categories_table(dataset: Dataset, figures: Figures) -> Table:
     return made
 
 
-def differences(runs: Mapping[str, Run], dataset: Dataset) -> Differences:
+def differences(runs: Mapping[str, Run]) -> Differences:
     """How far each contender is from FTS5 with Porter's stems: 95 % intervals of the differences."""
     if BASE not in runs:
         return {}
-    base = runs[BASE].main(dataset)
+    base = runs[BASE].main
     return {
-        name: {measure: interval(run.main(dataset), base, measure) for measure in ("recall@10", "ndcg@10")}
+        name: {measure: interval(run.main, base, measure) for measure in ("recall@10", "ndcg@10")}
         for name, run in runs.items()
         if name != BASE
     }

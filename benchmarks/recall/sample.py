@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from benchmarks.recall.datasets import Dataset, Question, Scope, Turn
+from memoranda.evaluation import Dataset, Message, Question, Scope
 
 _SESSIONS = (
     (
@@ -46,12 +46,12 @@ _QUESTIONS = (
 
 
 def sample() -> Dataset:
-    """18 turns of two people, and 6 questions."""
-    turns: list[Turn] = []
+    """18 messages of two people, and 6 questions."""
+    said: list[Message] = []
     for number, (begun, *lines) in enumerate(_SESSIONS, start=1):
         for place, line in enumerate(lines):
             speaker, _, text = line.partition("|")
             date, at = f"{begun:%-d %B %Y}", begun + timedelta(minutes=place)
-            turns.append(Turn(f"{number}:{place}", text, f"session {number}", place, speaker, date, at))
+            said.append(Message(f"{number}:{place}", text, f"session {number}", speaker, at, date=date))
     asked = tuple(Question(text, frozenset(gold), category) for text, gold, category in _QUESTIONS)
-    return Dataset("sample", (Scope("Ann and Ben", tuple(turns), asked),))
+    return Dataset("sample", (Scope("Ann and Ben", tuple(said), asked),))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import count, groupby
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from benchmarks.recall.datasets import Scope
+from benchmarks.recall.datasets import Sessions, full, said
 from benchmarks.recall.embedders import Cached
-from benchmarks.recall.ours import first
 from benchmarks.recall.peers import Contender, Search
 from benchmarks.support.postgres import database
-from memoranda import MemoryStore, Turn, open_store
+from memoranda import MemoryStore, open_store
+from memoranda.evaluation import Dataset, Scope, record
+from memoranda.evaluation.asking import MOST, first, namespace_of
 
-MOST = 1_000
-"""`recall` gives no more hits."""
 _numbers = count(1)
 
 
@@ -37,18 +37,15 @@ def conversations(name: str, store: MemoryStore) -> Contender:
     """Turns recorded as conversations, found by `recall`."""
 
     def prepare(scope: Scope) -> Search:
-        namespace = _namespace(scope)
-        for session, turns in groupby(scope.said or scope.turns, key=lambda turn: turn.session):
-            said = [
-                Turn(turn.id, _role(turn.role), turn.text, speaker=_name(turn.speaker), at=turn.at) for turn in turns
-            ]
-            store.record_turns(namespace, session, said)
+        alone = _alone(scope)
+        namespace = namespace_of(alone, scope)
+        record(store, alone)
         _wait(store)
 
-        def search(question: str, k: int) -> list[str]:
+        def search(question: str, k: int) -> Sequence[str]:
             def ids(wanted: int) -> list[str]:
-                found = store.recall(namespace, question, k=min(wanted, MOST)).hits
-                return [str(hit.thread_id) if scope.said else hit.key for hit in found]
+                found = store.recall(namespace, question, k=wanted).hits
+                return [str(hit.thread_id) if isinstance(scope, Sessions) else hit.key for hit in found]
 
             return first(k, MOST, ids)
 
@@ -61,26 +58,20 @@ def items(name: str, store: MemoryStore) -> Contender:
     """Each turn an item by itself, found by LangGraph's `search`: nothing tells which belong together."""
 
     def prepare(scope: Scope) -> Search:
-        namespace = ("items", *_namespace(scope))
-        for turn in scope.turns:
-            store.put(namespace, turn.id, {"text": turn.full})
+        namespace = ("items", *namespace_of(_alone(scope), scope))
+        for turn in scope.messages:
+            store.put(namespace, turn.id, {"text": full(turn)})
         _wait(store)
         return lambda question, k: [item.key for item in store.search(namespace, query=question, limit=k)]
 
     return Contender(name, prepare)
 
 
-def _namespace(scope: Scope) -> tuple[str, ...]:
-    """One that nothing else is in: two sets may name their scopes alike."""
-    return ("recall", f"{next(_numbers)}", scope.name.replace(".", "-"))
-
-
-def _role(role: str) -> Any:
-    return role if role in ("user", "assistant") else "user"
-
-
-def _name(speaker: str) -> str | None:
-    return None if speaker in ("", "user", "assistant") else speaker
+def _alone(scope: Scope) -> Dataset:
+    """The messages of one scope as a set that nothing else is called: two sets may name their scopes alike."""
+    # A store knows the role by itself, and who has no name has none.
+    unnamed = tuple(replace(each, speaker="") if each.speaker == each.role else each for each in said(scope))
+    return Dataset(f"recall-{next(_numbers)}", (Scope(scope.name, unnamed, ()),))
 
 
 def _wait(store: MemoryStore) -> None:

@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 from argparse import Namespace as Options
-from contextlib import ExitStack
 
 from benchmarks.search.suite import Suite
-from benchmarks.support import machine, running
-from benchmarks.support.postgres import running_server, settings
-from benchmarks.support.report import Report
+from benchmarks.support import bench, running
+from benchmarks.support.bench import Bench
 
 PARTS = ("sizes", "large")
 
 
 def main() -> int:
     """Run what is asked for."""
-    options = _options()
-    console = running.console()
-    with ExitStack() as stack:
-        folder = stack.enter_context(running.workplace(options.folder))
-        server = None
-        if "postgres" in options.engines:
-            server = stack.enter_context(running_server(options.postgres_url))
-        kept = {name: value for name, value in vars(options).items() if name not in running.PRIVATE}
-        found = Report("benchmarks.search", kept, machine.describe(settings(server) if server else None))
-        if options.quick:
-            found.notes.append("--quick only shows that everything runs; its figures mean nothing")
-        found.show_machine(console)
-        if options.json:
-            stack.callback(found.save, options.json)  # what was found until Ctrl-C, too
-        suite = Suite(options, console, found, folder, server)
-        for engine in options.engines:
-            if "sizes" in options.parts:
-                suite.sizes(engine)
-            if "large" in options.parts:
-                suite.large_scope(engine)
-        found.show_targets(console)
-    return int(options.strict and any(not target.met for target in found.targets))
+    return bench.run("benchmarks.search", _options(), _measure)
+
+
+def _measure(given: Bench) -> None:
+    """All parts that are wanted, on each engine."""
+    suite = Suite(given)
+    for engine in given.options.engines:
+        if "sizes" in given.options.parts:
+            suite.sizes(engine)
+        if "large" in given.options.parts:
+            suite.large_scope(engine)
 
 
 def _options() -> Options:

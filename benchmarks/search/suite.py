@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from argparse import Namespace as Options
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.search import corpus
 from benchmarks.search.room import Room, room_of
 from benchmarks.support import running
+from benchmarks.support.bench import Bench
 from benchmarks.support.measure import Budget, Samples, Trial, race
 from benchmarks.support.postgres import database, settle
-from benchmarks.support.report import Report
 from memoranda import ChangeSet, MemoryStore, Write, open_store
 
 OWN = ("acme", "ann")
@@ -39,12 +37,12 @@ class Stock:
 class Suite:
     """All measurements of one run."""
 
-    def __init__(self, options: Options, console: Console, report: Report, folder: Path, server: str | None) -> None:
-        self._options = options
-        self._console = console
-        self._report = report
-        self._folder = folder
-        self._server = server
+    def __init__(self, given: Bench) -> None:
+        self._options = given.options
+        self._console = given.console
+        self._report = given.found
+        self._folder = given.folder
+        self._server = given.server
 
     def sizes(self, engine: str) -> None:
         """Scopes of 2,000 passages in stores of several sizes."""

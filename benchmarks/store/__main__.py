@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 from argparse import Namespace as Options
-from contextlib import ExitStack
 
 from benchmarks.store.suite import PARTS, Suite
-from benchmarks.support import machine, running
-from benchmarks.support.postgres import running_server, settings
-from benchmarks.support.report import Report
+from benchmarks.support import bench, running
+from benchmarks.support.bench import Bench
 
 
 def main() -> int:
     """Run what is asked for."""
-    options = _options()
-    console = running.console()
-    with ExitStack() as stack:
-        folder = stack.enter_context(running.workplace(options.folder))
-        server = None
-        if "postgres" in options.engines:
-            server = stack.enter_context(running_server(options.postgres_url))
-        kept = {name: value for name, value in vars(options).items() if name not in running.PRIVATE}
-        found = Report("benchmarks.store", kept, machine.describe(settings(server) if server else None))
-        if options.quick:
-            found.notes.append("--quick only shows that everything runs; its figures mean nothing")
-        found.show_machine(console)
-        if options.json:
-            stack.callback(found.save, options.json)  # what was found until Ctrl-C, too
-        suite = Suite(options, console, found, folder, server)
-        if "operations" in options.parts:
-            for size in options.sizes:
-                for engine in options.engines:
-                    suite.operations(engine, size)
-        if "imports" in options.parts:
-            suite.imports()
-        if "history" in options.parts:
-            suite.histories()
-        if options.million:
+    return bench.run("benchmarks.store", _options(), _measure)
+
+
+def _measure(given: Bench) -> None:
+    """All parts that are wanted."""
+    suite, options = Suite(given), given.options
+    if "operations" in options.parts:
+        for size in options.sizes:
             for engine in options.engines:
-                suite.million(engine)
-        found.show_targets(console)
-    return int(options.strict and any(not target.met for target in found.targets))
+                suite.operations(engine, size)
+    if "imports" in options.parts:
+        suite.imports()
+    if "history" in options.parts:
+        suite.histories()
+    if options.million:
+        for engine in options.engines:
+            suite.million(engine)
 
 
 def _options() -> Options:

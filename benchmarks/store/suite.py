@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from argparse import Namespace as Options
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.store import histories, imports, operations, promises
 from benchmarks.store.million import pair
 from benchmarks.store.stocks import Entry, stocks
 from benchmarks.support import report, running
+from benchmarks.support.bench import Bench
 from benchmarks.support.measure import Budget, Samples
 from benchmarks.support.postgres import database
-from benchmarks.support.report import Report
 from memoranda import open_store
 
 PARTS = ("operations", "imports", "history")
@@ -27,20 +24,16 @@ class Suite:
     """One run.
 
     Args:
-        options: As given on the command line.
-        console: Where tables go.
-        found: What results are added to.
-        folder: Where SQLite files go.
-        server: The PostgreSQL server, where one is needed.
+        given: What it has at hand.
     """
 
-    def __init__(self, options: Options, console: Console, found: Report, folder: Path, server: str | None) -> None:
-        self._options = options
-        self._console = console
-        self._found = found
-        self._folder = folder
-        self._server = server
-        self._budget = Budget(samples=options.samples, seconds=options.seconds)
+    def __init__(self, given: Bench) -> None:
+        self._options = given.options
+        self._console = given.console
+        self._found = given.found
+        self._folder = given.folder
+        self._server = given.server
+        self._budget = Budget(samples=given.options.samples, seconds=given.options.seconds)
 
     def operations(self, engine: str, size: int) -> None:
         """Every operation at one size on one engine."""

@@ -15,8 +15,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 ENGINES = ("sqlite", "postgres")
-PRIVATE = ("json", "postgres_url", "folder")
-"""Options that say where, not what: they are no part of the results."""
 
 
 def parser(name: str, description: str, epilog: str) -> ArgumentParser:

@@ -8,56 +8,44 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from langgraph.store.memory import InMemoryStore
-from rich.console import Console
 
-from benchmarks.support import machine, running
+from benchmarks.support import bench, running
+from benchmarks.support.bench import Bench
 from benchmarks.support.contenders import fill
 from benchmarks.support.measure import Budget
-from benchmarks.support.postgres import database, running_server, settings, settle
-from benchmarks.support.report import Report
+from benchmarks.support.postgres import database, settle
 from benchmarks.turn import turns
 from benchmarks.turn.agents import MEMORY, Agent, bare, ours, ours_guarded, stock, theirs
 from memoranda import open_store
 
 NAMESPACE = ("acme", "ann")
 OURS, PEER = "Memoranda", "Deep Agents / InMemoryStore"
+NOTE = (
+    "Deep Agents reads memory and skills once in a thread and never again; Memoranda looks at every call, "
+    "so that a change is in the next one"
+)
 LIMIT = 5.0
 """Milliseconds that memory and skills may add to a turn, at the median, on SQLite."""
 
 
 def main() -> int:
     """Run what is asked for."""
-    options = _options()
-    console = running.console()
-    with ExitStack() as stack:
-        folder = stack.enter_context(running.workplace(options.folder))
-        server = None
-        if "postgres" in options.engines:
-            server = stack.enter_context(running_server(options.postgres_url))
-        kept = {name: value for name, value in vars(options).items() if name not in running.PRIVATE}
-        found = Report("benchmarks.turn", kept, machine.describe(settings(server) if server else None))
-        if options.quick:
-            found.notes.append("--quick only shows that everything runs; its figures mean nothing")
-        found.notes.append(
-            "Deep Agents reads memory and skills once in a thread and never again; Memoranda looks at every call, "
-            "so that a change is in the next one"
-        )
-        found.show_machine(console)
-        if options.json:
-            stack.callback(found.save, options.json)  # what was found until Ctrl-C, too
-        for engine in options.engines:
-            _measure(engine, options, folder, server, found, console)
-        found.show_targets(console)
-    return int(options.strict and any(not target.met for target in found.targets))
+    return bench.run("benchmarks.turn", _options(), _measure, notes=[NOTE])
 
 
-def _measure(engine: str, options: Options, folder: Path, server: str | None, found: Report, console: Console) -> None:
+def _measure(given: Bench) -> None:
+    for engine in given.options.engines:
+        _on(engine, given)
+
+
+def _on(engine: str, given: Bench) -> None:
     """Everything on one engine."""
+    options, console, found = given.options, given.console, given.found
     where = f"{engine}, {options.files:,} files"
     plain = bare()
     with running.bars() as progress:
         task = progress.add_task(f"{where}: filling", total=4)
-        with _agents(engine, options, folder, server) as agents:
+        with _agents(engine, options, given.folder, given.server) as agents:
             measured = turns.measure(
                 agents,
                 plain,

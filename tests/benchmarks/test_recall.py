@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 from benchmarks.recall import datasets, ours, peers, report
-from benchmarks.recall.asking import Run, ask
-from benchmarks.recall.measures import Answer, by_category, figures, interval
+from benchmarks.recall.asking import ask, summary
+from benchmarks.recall.datasets import full, said, whole_sessions
+from benchmarks.recall.measures import figures, interval
 from benchmarks.recall.sample import sample
 from benchmarks.recall.stores import conversations, items
 
 from memoranda import MemoryStore
+from memoranda.evaluation import Answer, Run
 
 LOCOMO = [
     {
@@ -79,10 +81,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_locomo_is_read(folder: Path) -> None:
-    found = datasets.load("locomo", folder)
-    (scope,) = found.scopes
-    assert [turn.full for turn in scope.turns] == [
+def test_locomo_gives_turns_and_sessions(folder: Path) -> None:
+    (scope,) = datasets.load("locomo", folder).scopes
+    assert [full(turn) for turn in scope.messages] == [
         "Ann (1:56 pm on 8 May, 2023): Look! [shares a picture: a photo of a kiln]",
         "Ben (1:56 pm on 8 May, 2023): Nice.",
         "Ben (9:00 am on 9 May, 2023): I moved.",
@@ -91,25 +92,34 @@ def test_locomo_is_read(folder: Path) -> None:
         ("temporal", {"D1:1", "D2:1"}),
         ("adversarial", {"D1:2"}),
     ]
-    (whole,) = found.whole_sessions().scopes
-    assert [turn.id for turn in whole.turns] == ["session_1", "session_2"]
+    found = datasets.load("locomo-sessions", folder)
+    (whole,) = found.scopes
+    assert found.aside == {"adversarial"}
+    assert [turn.id for turn in whole.messages] == ["session_1", "session_2"]
     assert whole.questions[0].gold == {"session_1", "session_2"}
-    assert whole.said == scope.turns
+    assert said(whole) == said(scope) == scope.messages
 
 
-def test_memdaily_is_read_with_a_few_trajectories_in_a_scope(folder: Path) -> None:
-    path = folder / "memdaily-x.json"
-    assert [len(scope.turns) for scope in datasets.memdaily(path, size=2).scopes] == [4, 2]
-    (scope,) = datasets.memdaily(path, size=3, mixed=True).scopes
-    assert scope.turns[0].full == "(2024年04月01日 周一 08:30 广东深圳) 我住在世纪花园。"
-    assert scope.turns[0].at is not None and scope.turns[0].at.isoformat() == "2024-04-01T08:30:00+00:00"
-    assert {turn.session for turn in scope.turns} == {f"01_simple_places/{number}" for number in range(3)}
-    assert scope.questions[1].gold == {"01_simple_places/1/0"}
+def test_memdaily_gives_scopes_of_all_kinds_too(tmp_path: Path) -> None:
+    kinds = ("01_simple_places", "02_noisy_places")
+    several = [{**each, "set": kind, "tid": number} for kind in kinds for number in range(20) for each in MEMDAILY[:1]]
+    (tmp_path / "memdaily.json").write_text(json.dumps(several))
+    scopes = datasets.load("memdaily", tmp_path).scopes
+    assert [{turn.session.partition("/")[0] for turn in scope.messages} for scope in scopes] == [{kinds[0]}, {kinds[1]}]
+    assert full(scopes[0].messages[0]) == "(2024年04月01日 周一 08:30 广东深圳) 我住在世纪花园。"
+    mixed = datasets.load("memdaily-mixed", tmp_path).scopes
+    assert [turn.session for turn in mixed[0].messages[::2]] == [
+        f"{kind}/{number}" for kind in kinds for number in range(0, 20, 2)
+    ]
+    assert mixed[1].questions[0].gold == {"01_simple_places/1/0"}
+    for some in (scopes, mixed):
+        assert [len(scope.messages) for scope in some] == [40, 40]
+        assert [len(scope.questions) for scope in some] == [20, 20]
 
 
-def test_beam_is_read_without_the_marks_of_its_makers(folder: Path) -> None:
+def test_beam_names_speakers_by_their_role(folder: Path) -> None:
     (scope,) = datasets.load("beam", folder).scopes
-    assert [turn.full for turn in scope.turns] == [
+    assert [full(turn) for turn in scope.messages] == [
         "user (March-15-2024): Plan my week.",
         "assistant (March-15-2024): Certainly.",
     ]
@@ -125,7 +135,8 @@ def test_figures_are_those_of_the_textbook() -> None:
     assert found["recall@5"] == found["recall@10"] == 0.5
     assert found["ndcg@10"] == pytest.approx((1 + 0.5) / (1 + 0.6309298) / 2)
     assert found["mrr"] == pytest.approx((1 + 1 / 11) / 2)
-    assert by_category(answers) == {"one": 1.0, "two": 0.0}
+    assert summary(Run(frozenset({"two"}), answers, [0.1, 0.2]))["categories"] == {"one": 1.0, "two": 0.0}
+    assert summary(Run(frozenset({"two"}), answers, [0.1, 0.2]))["recall@10"] == 1.0
     assert interval(answers, answers) == (0.0, 0.0)
 
 
@@ -134,13 +145,13 @@ def test_figures_are_those_of_the_textbook() -> None:
 )
 def test_contenders_without_a_model_find_what_they_must(contender: peers.Contender) -> None:
     run = ask(contender, sample())
-    assert figures(run.main(sample()))["recall@10"] > 0.5
+    assert figures(run.main)["recall@10"] > 0.5
     for answer in run.answers:
         assert len(set(answer.ranked)) == len(answer.ranked) <= 10
 
 
 def test_sessions_are_found_by_their_turns() -> None:
-    run = ask(ours.layer("ours"), sample().whole_sessions())
+    run = ask(ours.layer("ours"), whole_sessions(sample()))
     assert figures(run.answers)["recall@10"] == 1.0
     assert {found for answer in run.answers for found in answer.ranked} <= {"session 1", "session 2", "session 3"}
 
@@ -152,7 +163,7 @@ def test_stores_are_asked_the_same(store: MemoryStore, make: Callable[[str, Any]
 
 
 def test_answers_in_another_order_are_noticed() -> None:
-    one, other = (Run([Answer("s", "c", ranked, frozenset("a"))], [0.1]) for ranked in (("a", "b"), ("b", "a")))
+    one, other = (Run(answers=[Answer("s", "c", ranked, frozenset("a"))]) for ranked in (("a", "b"), ("b", "a")))
     assert report.unlike({"x (sqlite)": one, "x (postgres)": one, "y (sqlite)": one}) == {"x": 0}
     assert report.unlike({"x (sqlite)": one, "x (postgres)": other}) == {"x": 1}
 
@@ -161,6 +172,6 @@ def test_sets_in_one_store_do_not_mix(store: MemoryStore) -> None:
     contender = conversations("store", store)
     ask(contender, sample())
     (scope,) = sample().scopes
-    other = replace(scope, turns=tuple(replace(turn, id=f"other {turn.id}") for turn in scope.turns))
+    other = replace(scope, messages=tuple(replace(turn, id=f"other {turn.id}") for turn in scope.messages))
     answers = ask(contender, replace(sample(), scopes=(other,))).answers
     assert {found.startswith("other ") for answer in answers for found in answer.ranked} == {True}
