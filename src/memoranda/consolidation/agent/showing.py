@@ -1,0 +1,83 @@
+"""The memory as the ready-made agent is shown it: all files listed, the small ones in whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from memoranda.agents.middleware.prompt import attribute, tokens_of
+from memoranda.backends.base import Backend
+from memoranda.backends.protocol import FileInfo
+from memoranda.backends.steps import Steps, ask
+
+MEMORY_TOKENS: Final = 12_000
+"""About how many tokens of files are shown before the model reads any."""
+
+FILE_TOKENS: Final = 3_000
+"""A larger file is listed alone."""
+
+MOST_LISTED: Final = 400
+_TAG_TOKENS: Final = 20
+_MOST_LINES: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The memory in words.
+
+    Args:
+        text: What the model is shown.
+        whole: The paths of files that it was shown in whole.
+    """
+
+    text: str
+    whole: frozenset[str]
+
+
+def shown_memory(files: Backend, mark: str, tokens: int = MEMORY_TOKENS) -> Steps[Shown]:
+    """Show what is in memory, within a budget.
+
+    Args:
+        files: The files; what is shown of them counts as seen there.
+        mark: What the tags carry, so that no file can close its own.
+        tokens: About how many tokens of content are shown.
+
+    Returns:
+        The texts of the files that fit, the last changed first into the budget, and a list of the others.
+    """
+    found = yield from ask(files.glob, "**/*")
+    entries = [entry for entry in found.matches or () if not entry.get("is_dir")]
+    if found.error is not None:
+        return Shown(f"(The files could not be listed: {found.error})", frozenset())
+    if not entries:
+        return Shown("(There is nothing yet.)", frozenset())
+    texts: dict[str, str] = {}
+    left = tokens
+    for entry in entries:
+        if entry.get("size", 0) > 4 * min(left, FILE_TOKENS):
+            continue
+        text = yield from _text_of(files, entry["path"])
+        if text is not None and (cost := tokens_of(text) + _TAG_TOKENS) <= min(left, FILE_TOKENS):
+            texts[entry["path"]] = text
+            left -= cost
+    return Shown(_written(entries, texts, mark), frozenset(texts))
+
+
+def _text_of(files: Backend, path: str) -> Steps[str | None]:
+    result = yield from ask(files.read, path, 0, _MOST_LINES)
+    data = result.file_data
+    return None if data is None or data["encoding"] != "utf-8" or result.next_offset is not None else data["content"]
+
+
+def _written(entries: Sequence[FileInfo], texts: dict[str, str], mark: str) -> str:
+    blocks = [
+        f'<file-{mark} path="{attribute(path)}">\n{text}{"" if text.endswith(chr(10)) or not text else chr(10)}</file-{mark}>'
+        for path, text in sorted(texts.items())
+    ]
+    rest = sorted(attribute(entry["path"]) for entry in entries if entry["path"] not in texts)
+    if rest:
+        lines = "\n".join(rest[:MOST_LISTED])
+        more = f"\n… and {len(rest) - MOST_LISTED:,} more; use ls." if len(rest) > MOST_LISTED else ""
+        blocks.append(f"Not shown here; read them where they matter:\n{lines}{more}")
+    return "\n".join(blocks)
