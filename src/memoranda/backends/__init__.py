@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from memoranda.backends.protocol import MoveFile as MoveFile
     from memoranda.backends.protocol import WriteFile as WriteFile
     from memoranda.backends.routes import RouteError as RouteError
+    from memoranda.backends.runtime import acting_for as acting_for
     from memoranda.backends.scopes import Scope as Scope
     from memoranda.backends.scopes import ScopeError as ScopeError
     from memoranda.backends.scopes import by_assistant as by_assistant
@@ -64,6 +65,7 @@ _EXPORTS = {
     "foreign": ["as_backend"],
     "protocol": ["SEEN", "AppendFile", "DeleteFile", "EditFile", "MoveFile", "WriteFile"],
     "routes": ["RouteError"],
+    "runtime": ["acting_for"],
     "scopes": ["Scope", "ScopeError", "by_assistant", "by_org", "by_user"],
     "staged": ["StagedBackend"],
     "state": ["OutsideGraphError", "StateBackend"],

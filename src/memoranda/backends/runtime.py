@@ -8,8 +8,9 @@ from collections import OrderedDict
 from collections.abc import Container, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
+from types import SimpleNamespace
 from typing import Any, cast
 
 from memoranda.backends.origins import Origins
@@ -73,9 +74,82 @@ def current_config() -> Mapping[str, Any] | None:
 
 
 def current_runtime() -> Any | None:
-    """LangGraph's `Runtime` of the graph that runs at present; None outside one."""
+    """LangGraph's `Runtime` of the graph that runs at present, or what `acting_for` says; None outside both."""
     config = current_config()
-    return None if config is None else config.get("configurable", {}).get("__pregel_runtime")
+    runtime = None if config is None else config.get("configurable", {}).get("__pregel_runtime")
+    acting = _acting.get()
+    return runtime if acting is None else replace(acting, runtime=runtime)
+
+
+class ActingContext(dict[str, Any]):
+    """A context whose fields can be read as items and as attributes, as functions of the runtime do either."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+@dataclass(frozen=True)
+class ActingRuntime:
+    """The runtime within `acting_for`: it names whom somebody acts for, and for the rest is that of the graph."""
+
+    context: ActingContext
+    server_info: Any
+    given_store: Any = None
+    runtime: Any = None
+
+    @property
+    def store(self) -> Any:
+        """The store that was given, or that of the graph."""
+        return getattr(self.runtime, "store", None) if self.given_store is None else self.given_store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.runtime, name)
+
+
+_acting: ContextVar[ActingRuntime | None] = ContextVar("memoranda_acting_for", default=None)
+
+
+@contextmanager
+def acting_for(
+    *,
+    user_id: str | None = None,
+    org_id: str | None = None,
+    assistant_id: str | None = None,
+    store: Any = None,
+    **more: Any,
+) -> Generator[None]:
+    """Let scopes and namespace functions inside the block name these people, whatever graph runs there.
+
+    It is for code that works on behalf of somebody, such as a consolidator or a script. Whoever is not named is
+    nobody: a scope that needs them says so, and never takes those of the graph around.
+
+    Args:
+        user_id: The user, for `by_user`.
+        org_id: The organisation, for `by_org`.
+        assistant_id: The assistant, for `by_assistant`.
+        store: The store of backends that were given none; None: that of the graph.
+        **more: Further fields of the context.
+
+    Example:
+        >>> from memoranda import open_store
+        >>> from memoranda.backends import StoreBackend, by_user
+        >>> with open_store("memory://") as store, acting_for(user_id="ann"):
+        ...     _ = StoreBackend(namespace=by_user, store=store).write("/tea.md", "green")
+        ...     store.get(("ann",), "/tea.md").value["content"]
+        'green'
+    """
+    named = {"user_id": user_id, "org_id": org_id, "assistant_id": assistant_id}
+    given = {name: value for name, value in named.items() if value is not None}
+    user = None if user_id is None else SimpleNamespace(identity=user_id, org_id=org_id)
+    info = SimpleNamespace(user=user, assistant_id=assistant_id)
+    token = _acting.set(ActingRuntime(ActingContext(given | more), info, store))
+    try:
+        yield
+    finally:
+        _acting.reset(token)
 
 
 def read_channel(name: str) -> Any:

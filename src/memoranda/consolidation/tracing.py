@@ -1,0 +1,123 @@
+"""A stage that knows which turns each of its lines came from, and that lets nothing lie outside the store."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from memoranda.backends.places import Place
+from memoranda.backends.stage_changes import Stage
+from memoranda.backends.staged import StagedBackend
+from memoranda.backends.staging import StagedFile, Staging
+from memoranda.files.format import FileData
+
+_because: ContextVar[tuple[str, ...] | None] = ContextVar("memoranda_because", default=None)
+
+
+@contextmanager
+def from_turns(message_ids: tuple[str, ...]) -> Generator[None]:
+    """Say which messages the changes inside the block come from."""
+    token = _because.set(message_ids)
+    try:
+        yield
+    finally:
+        _because.reset(token)
+
+
+def line_digest(line: str) -> str:
+    """What stands for a line in a run's record, which must not hold the text itself."""
+    return hashlib.sha256(line.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+@dataclass(slots=True)
+class Trace:
+    """What one file's changes came from.
+
+    Args:
+        sources: Ids of messages, for the file as a whole.
+        lines: Digests of added lines, with the ids of the messages that each came from.
+    """
+
+    sources: dict[str, None] = field(default_factory=dict[str, None])
+    lines: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    def add(self, old: str, new: str, message_ids: tuple[str, ...]) -> None:
+        """Note a change of the file's text."""
+        self.sources.update(dict.fromkeys(message_ids))
+        for line in Counter(new.splitlines()) - Counter(old.splitlines()):
+            self.lines[line_digest(line)] = message_ids
+
+
+class TracedStage(StagedBackend):
+    """A stage over the target of a consolidator.
+
+    Args:
+        backend: The target.
+        everything: The messages that changes come from where nothing else is said.
+        foreign: Says why a file is not the consolidator's to change; None: it is.
+
+    Attributes:
+        outside: Why changes were refused that are not the consolidator's to make.
+    """
+
+    def __init__(
+        self, backend: Any, everything: Sequence[str] = (), foreign: Callable[[Place], str | None] | None = None
+    ) -> None:
+        super().__init__(backend)
+        self.outside: list[str] = []
+        self._everything = tuple(dict.fromkeys(everything))
+        self._foreign = foreign
+        self._traces: dict[str, Trace] = {}
+
+    def trace(self, path: str) -> Trace:
+        """What the changes of a file came from, by its path as it is staged."""
+        return self._traces.get(path) or Trace(dict.fromkeys(self._everything))
+
+    def discard(self) -> None:
+        """Forget everything that is staged."""
+        super().discard()
+        self._traces = {}
+
+    def _refusal(self, places: Sequence[Place]) -> str | None:
+        if self._foreign is not None:
+            for place in places:
+                if (why := self._foreign(place)) is not None:
+                    self.outside.append(why)
+                    return f"Error: {why}"
+        return super()._refusal(places)
+
+    def _take(self, trial: Stage) -> None:
+        before = self._stage.staging
+        super()._take(trial)
+        said = _because.get()
+        message_ids = self._everything if said is None else said
+        for file in trial.staging.files:
+            self._note(file, before, message_ids)
+
+    def _note(self, file: StagedFile, before: Staging, message_ids: tuple[str, ...]) -> None:
+        earlier = _earlier(file, before)
+        was, path = (file.before if earlier is None else earlier.after), file.place.path
+        if earlier is not None and earlier.place.path != path:
+            self._traces[path] = self._traces.pop(earlier.place.path, Trace())
+        elif earlier is not None and was is file.after:
+            return
+        self._traces.setdefault(path, Trace()).add(_text(was), _text(file.after), message_ids)
+
+
+def _earlier(file: StagedFile, before: Staging) -> StagedFile | None:
+    """The same file as it was staged before this change."""
+    if file.origin is not None:
+        return before.origin(file.origin.path)
+    found = before.find(file.place.path)
+    if found is None and file.after is not None:  # a new file that was moved
+        found = next((one for one in before.files if one.origin is None and one.after is file.after), None)
+    return found
+
+
+def _text(data: FileData | None) -> str:
+    return "" if data is None or data["encoding"] != "utf-8" else data["content"]
