@@ -7,7 +7,7 @@ from typing import Final
 
 SYSTEM: Final = """\
 You keep the long-term memory of an assistant. You are shown the memory, which is a tree of files, and what was said \
-since it was last tended. Bring the memory up to date with the tools, then call `finish`. Nobody reads your words: \
+since it was last tended. Bring the memory up to date with the tools, then call `finish`. Nobody reads your words; \
 only tool calls count.
 
 What to remember
@@ -20,8 +20,8 @@ How to keep it
 - Merge new facts into what is there: change the line that a new fact belongs to. Start a new file only for a subject \
 that no file is about.
 - Each fact stands in one place, once. Before you add one, look whether it is there already in other words.
-- Where a new statement contradicts an old one, the later statement holds. Replace or remove the old line; do not leave \
-both.
+- Where a new statement contradicts an old one, the later statement holds. Replace or remove the old line; do not \
+leave both.
 - Remove what is outdated, settled or taken back. Leave everything else as it is, word by word.
 - Keep it short: one fact a line, plain words, no preamble and no account of what you did.
 - Write dates in full, such as 2026-03-05, never "yesterday" or "next week". Every turn carries its own date and time \
@@ -59,8 +59,7 @@ What was said since:
 {conversation}
 </conversation-{mark}>
 
-The ids of turns that you may name: {ids}.
-Now bring the memory up to date, and call `finish`."""
+Of ids that a change may name, {turns}. Now bring the memory up to date, and call `finish`."""
 
 
 def system_prompt(*instructions: str | None) -> str:
@@ -73,7 +72,7 @@ def system_prompt(*instructions: str | None) -> str:
         >>> system_prompt("Keep one file per project.").splitlines()[-1]
         'Keep one file per project.'
     """
-    given = "\n".join(text.strip() for text in instructions if text and text.strip())
+    given = "\n".join(dict.fromkeys(text.strip() for text in instructions if text and text.strip()))
     return SYSTEM + (_INSTRUCTIONS.format(instructions=given) if given else "")
 
 
@@ -82,16 +81,16 @@ def mark() -> str:
     return token_hex(4)
 
 
-def request(mark: str, memory: str, conversation: str, ids: str) -> str:
+def request(mark: str, memory: str, conversation: str, turns: str) -> str:
     """The request: memory and conversation, each fenced.
 
     Args:
         mark: What the tags carry.
         memory: The files as they are shown.
         conversation: The turns as they are shown.
-        ids: Which ids of turns there are.
+        turns: Which ids of turns there are, in words.
     """
-    return _REQUEST.format(mark=mark, memory=memory, conversation=conversation, ids=ids)
+    return _REQUEST.format(mark=mark, memory=memory, conversation=conversation, turns=turns)
 
 
 NOT_FINISHED: Final = (

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from langchain.agents import create_agent
+from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType]
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 
 from memoranda.agents.models import chat_model
-from memoranda.backends.steps import Steps, ask
+from memoranda.backends.steps import Steps, ask, awaiting, block, blocking
 from memoranda.consolidation.agent.prompts import mark, request, system_prompt
 from memoranda.consolidation.agent.showing import shown_memory
 from memoranda.consolidation.agent.supervising import Supervision
@@ -21,52 +20,94 @@ from memoranda.consolidation.agent.tools import Work, work_tools
 if TYPE_CHECKING:
     from memoranda.consolidation.task import Task
 
+LIMIT_STEPS: Final = 60
+"""How many messages a model may send in one run unless told otherwise."""
 
-@dataclass(frozen=True, slots=True)
-class AgentWork:
-    """What the agent says of a run that it finished.
+
+def consolidate(agent: ReadyMade, task: Task) -> Steps[str]:
+    """Merge what was said into the staged files.
 
     Args:
-        summary: What changed, in one sentence.
-        model: The model's name, where it says one.
-        tokens_in: Tokens that the model read, as its provider counts; 0 where it does not.
-        tokens_out: Tokens that it wrote.
-    """
+        agent: The agent.
+        task: What was said, and the files.
 
-    summary: str
-    model: str | None = None
-    tokens_in: int = 0
-    tokens_out: int = 0
+    Returns:
+        What changed, in one sentence.
+
+    Raises:
+        ModelOutputError: The model did not finish; what it has staged must not land.
+    """
+    tag = mark()
+    shown = yield from shown_memory(task.files, tag)
+    work = Work(task, set(shown.whole))
+    # Compiling takes milliseconds, which an event loop should not wait for.
+    graph: Any = yield from block(lambda: _graph(agent, task, work))
+    asked = HumanMessage(request(tag, shown.text, task.text, work.turns_there))
+    # Each message takes four steps of the graph at most, and the supervision ends a run before these are used up.
+    settings: RunnableConfig = {"max_concurrency": 1, "recursion_limit": 5 * agent.limit_steps + 20}
+    yield from ask(graph.invoke, {"messages": [asked]}, settings)
+    assert work.summary is not None, "only an accepted finish ends the graph"
+    return work.summary
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyMade:
-    """The ready-made agent; `ready_made` makes one."""
+    """The ready-made agent of a consolidator; `ready_made` makes one."""
 
     model: BaseChatModel
     instructions: str | None
     limit_steps: int
 
-    def steps(self, task: Task) -> Steps[AgentWork]:
-        """Do a task on its staged files.
+    consolidate, aconsolidate = blocking(consolidate), awaiting(consolidate)
 
-        Raises:
-            ModelOutputError: The model did not finish; what it has staged must not land.
-        """
-        tag = mark()
-        shown = yield from shown_memory(task.files, tag)
-        ids = _ids(task)
-        work = Work(task, ids, set(shown.whole))
-        supervision = Supervision(work, self.limit_steps)
-        agent: Any = create_agent(
-            self.model,
-            work_tools(work),
-            system_prompt=system_prompt(self.instructions, task.instructions),
-            middleware=[supervision],
-        )
-        asked = HumanMessage(request(tag, shown.text, task.text, ", ".join(ids)))
-        # Steps of the graph, of which each message takes four at most; the supervision stops a run before that.
-        settings: RunnableConfig = {"max_concurrency": 1, "recursion_limit": 5 * self.limit_steps + 20}
-        yield from ask(agent.invoke, {"messages": [asked]}, settings)
-        assert work.summary is not None, "only an accepted finish ends the graph"
-        return AgentWork(work.summary, name_of(self.model), supervision.tokens_in, supervision.tokens_out)
+    def __call__(self, task: Task) -> str:
+        """`consolidate`, as a consolidator calls a function."""
+        return self.consolidate(task)
+
+
+def ready_made(
+    model: str | BaseChatModel, instructions: str | None = None, limit_steps: int = LIMIT_STEPS
+) -> ReadyMade:
+    r"""The agent that merges what was said into what is known.
+
+    It sees the memory and the conversation, changes files with tools of its own, and says for every change which
+    turns it comes from. Only its `finish` ends a run: what a model says in words, and what it writes that is no
+    memory, goes back to it with what is wrong, a bounded number of times.
+
+    Args:
+        model: A LangChain chat model that can call tools, or its name.
+        instructions: What it should keep, and how, besides the rules that it has.
+        limit_steps: How many messages the model may send in one run.
+
+    Returns:
+        A function of a task; its method `aconsolidate` is the same for an event loop.
+
+    Raises:
+        UnknownModelError: The name names no model.
+        MissingPackageError: The provider's package is not installed.
+
+    Example:
+        >>> from memoranda import open_store
+        >>> from memoranda.backends import StoreBackend
+        >>> from memoranda.consolidation import Consolidator
+        >>> from memoranda.store.turns import Turn
+        >>> from memoranda.testing.scripted import ScriptedChatModel, call
+        >>> tea = call("write_file", path="/ann.md", content="- Drinks tea.\n", turns=["t1"])
+        >>> model = ScriptedChatModel(script=[tea, call("finish", summary="Ann drinks tea.")])
+        >>> with open_store("memory://") as store:
+        ...     _ = store.record_turns(("ann",), "monday", [Turn("m1", "user", "I drink tea.")])
+        ...     files = StoreBackend(namespace=("ann",), store=store)
+        ...     _ = Consolidator(ready_made(model), store=store, target=files).run(("ann",))
+        ...     store.get(("ann",), "/ann.md").value["content"]
+        '- Drinks tea.\n'
+    """
+    return ReadyMade(chat_model(model), instructions, limit_steps)
+
+
+def _graph(agent: ReadyMade, task: Task, work: Work) -> Any:
+    return create_agent(
+        agent.model,
+        work_tools(work),
+        system_prompt=system_prompt(agent.instructions, task.instructions),
+        middleware=[Supervision(work, agent.limit_steps)],
+    )

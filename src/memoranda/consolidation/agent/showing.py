@@ -71,13 +71,20 @@ def _text_of(files: Backend, path: str) -> Steps[str | None]:
 
 
 def _written(entries: Sequence[FileInfo], texts: dict[str, str], mark: str) -> str:
-    blocks = [
-        f'<file-{mark} path="{attribute(path)}">\n{text}{"" if text.endswith(chr(10)) or not text else chr(10)}</file-{mark}>'
-        for path, text in sorted(texts.items())
-    ]
-    rest = sorted(attribute(entry["path"]) for entry in entries if entry["path"] not in texts)
+    blocks = [_fenced(path, text, mark) for path, text in sorted(texts.items())]
+    rest = sorted(_named(entry["path"]) for entry in entries if entry["path"] not in texts)
     if rest:
         lines = "\n".join(rest[:MOST_LISTED])
         more = f"\n… and {len(rest) - MOST_LISTED:,} more; use ls." if len(rest) > MOST_LISTED else ""
         blocks.append(f"Not shown here; read them where they matter:\n{lines}{more}")
     return "\n".join(blocks)
+
+
+def _fenced(path: str, text: str, mark: str) -> str:
+    end = "" if not text or text.endswith("\n") else "\n"
+    return f'<file-{mark} path="{_named(path)}">\n{text}{end}</file-{mark}>'
+
+
+def _named(path: str) -> str:
+    """A path as it is, unless it could be taken for something else."""
+    return path if path.isprintable() and set('"<>').isdisjoint(path) else attribute(path)

@@ -35,8 +35,6 @@ class Supervision(AgentMiddleware[AgentState[Any], Any, Any]):
         super().__init__()
         self.work = work
         self.limit_steps = limit_steps
-        self.tokens_in = 0
-        self.tokens_out = 0
         self._steps = 0
         self._faults = 0
         self._repeats = 0
@@ -110,9 +108,11 @@ class Supervision(AgentMiddleware[AgentState[Any], Any, Any]):
         assert isinstance(reply, AIMessage)
         self._steps += 1
         usage = reply.usage_metadata
-        if usage is not None:
-            self.tokens_in += usage["input_tokens"]
-            self.tokens_out += usage["output_tokens"]
+        self.work.task.used(
+            tokens_in=usage["input_tokens"] if usage else 0,
+            tokens_out=usage["output_tokens"] if usage else 0,
+            model=reply.response_metadata.get("model_name"),
+        )
         calls = json.dumps([[call["name"], call["args"]] for call in reply.tool_calls], default=str, sort_keys=True)
         self._repeats = self._repeats + 1 if calls == self._last_calls and reply.tool_calls else 1
         self._last_calls = calls

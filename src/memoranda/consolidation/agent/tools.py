@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
@@ -17,6 +17,7 @@ from memoranda.backends.base import Backend
 from memoranda.backends.protocol import SEEN, ChangeResult
 from memoranda.backends.steps import Steps, aperform, ask, perform
 from memoranda.consolidation.agent.accepted import objection
+from memoranda.consolidation.errors import UnknownTurnError
 
 if TYPE_CHECKING:
     from memoranda.consolidation.task import Task
@@ -37,13 +38,11 @@ class Work:
 
     Args:
         task: The task.
-        ids: What the model calls a turn, and the id of its message.
         whole: The files that the model was shown in whole.
         summary: What the accepted `finish` said; None: not finished.
     """
 
     task: Task
-    ids: Mapping[str, str]
     whole: set[str] = field(default_factory=set[str])
     summary: str | None = None
 
@@ -52,14 +51,23 @@ class Work:
         """The staged files."""
         return self.task.files
 
+    @property
+    def turns_there(self) -> str:
+        """How the turns of the task are called."""
+        labels = [*self.task.labels]
+        few = labels if len(labels) <= _MOST_NAMED else [*labels[:2], "…", labels[-1]]
+        return f"there are {', '.join(few)}" if len(labels) > 1 else f"there is {labels[0] if labels else 'none'}"
+
     # --- reading --------------------------------------------------------------------------------------------
 
     def ls(self, path: str = "/") -> Steps[str]:
+        """List a folder."""
         result = yield from ask(self.files.ls, path)
         _check(result.error)
         return "\n".join(entry["path"] for entry in result.entries or ()) or f"Nothing is in {path}."
 
     def read_file(self, path: str, offset: int = 0, limit: int = READ_LIMIT) -> Steps[str]:
+        """Read a window of a file, and note whether that was all of it."""
         result = yield from ask(self.files.read, path, offset, limit)
         _check(result.error)
         if result.file_data is not None and result.file_data["encoding"] != "utf-8":
@@ -69,6 +77,7 @@ class Work:
         return str(shown_read(result, path, limit, "", TOKEN_LIMIT))
 
     def search_files(self, query: str) -> Steps[str]:
+        """Find passages."""
         result = yield from ask(self.files.search, query, None, k=_MOST_FOUND)
         _check(result.error)
         found = [f"{match.place}: {match.text.strip()}" for match in result.matches or ()]
@@ -77,6 +86,7 @@ class Work:
     # --- changing -------------------------------------------------------------------------------------------
 
     def write_file(self, path: str, content: str, turns: list[str]) -> Steps[str]:
+        """Set a file that is new, or that the model has seen in whole."""
         self._accept(path, content)
         sources = self._sources(turns)
         if path not in self.whole:
@@ -94,6 +104,7 @@ class Work:
     def edit_file(
         self, path: str, old_string: str, new_string: str, turns: list[str], replace_all: bool = False
     ) -> Steps[str]:
+        """Change a part of a file."""
         self._accept(path, new_string, is_whole=False)
         sources = self._sources(turns)
         with self.task.because(*sources):
@@ -101,6 +112,7 @@ class Work:
         return _changed(result, f"Changed {path}.")
 
     def delete_file(self, path: str, turns: list[str]) -> Steps[str]:
+        """Delete one file."""
         sources = self._sources(turns)
         # A folder's path deletes everything below it: an agent that tends memory names each file.
         there = yield from ask(self.files.read, path, 0, 1)
@@ -111,6 +123,7 @@ class Work:
         return _changed(result, f"Deleted {path}.")
 
     def move_file(self, path: str, to: str, turns: list[str]) -> Steps[str]:
+        """Move one file."""
         sources = self._sources(turns)
         with self.task.because(*sources):
             result = yield from ask(self.files.move, path, to)
@@ -139,13 +152,12 @@ class Work:
 
     def _sources(self, turns: list[str]) -> list[str]:
         """The message ids of the turns that a change comes from."""
-        known = {label.strip("[] "): label for label in turns}
-        wrong = [label for label in known if label not in self.ids]
-        if not known or wrong:
-            there = ", ".join([*self.ids][:_MOST_NAMED]) + (" …" if len(self.ids) > _MOST_NAMED else "")
-            what = f"there is no turn {', '.join(map(repr, wrong[:5]))}" if wrong else "the change names no turn"
-            raise ToolException(f"Error: {what}. Pass the ids of the turns that it comes from; there are {there}.")
-        return [self.ids[label] for label in known]
+        if not turns:
+            raise ToolException(f"Error: the change names no turn. Pass those that it comes from; {self.turns_there}.")
+        try:
+            return [self.task.message_id(turn) for turn in turns]
+        except UnknownTurnError as error:
+            raise ToolException(f"Error: {error}") from error
 
 
 def _check(error: str | None) -> None:
