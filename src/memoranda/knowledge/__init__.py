@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from memoranda.knowledge.collection import Collection as Collection
     from memoranda.knowledge.collection import Memory as Memory
     from memoranda.knowledge.collection import Saved as Saved
+    from memoranda.knowledge.errors import EmptyProfileError as EmptyProfileError
     from memoranda.knowledge.errors import InvalidPatchError as InvalidPatchError
     from memoranda.knowledge.errors import InvalidSchemaError as InvalidSchemaError
     from memoranda.knowledge.errors import InvalidSettingError as InvalidSettingError
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
     from memoranda.knowledge.examples import Examples as Examples
     from memoranda.knowledge.instructions import Instructions as Instructions
     from memoranda.knowledge.instructions import Refined as Refined
-    from memoranda.knowledge.profile import Patched as Patched
+    from memoranda.knowledge.keeping import Patched as Patched
     from memoranda.knowledge.profile import Profile as Profile
+    from memoranda.knowledge.profile import Snapshot as Snapshot
     from memoranda.knowledge.tools import memory_tools as memory_tools
 
 _EXPORTS = {
     "collection": ["Collection", "Memory", "Saved"],
     "errors": [
+        "EmptyProfileError",
         "InvalidPatchError",
         "InvalidSchemaError",
         "InvalidSettingError",
@@ -40,7 +43,8 @@ _EXPORTS = {
     ],
     "examples": ["Examples"],
     "instructions": ["Instructions", "Refined"],
-    "profile": ["Patched", "Profile"],
+    "keeping": ["Patched"],
+    "profile": ["Profile", "Snapshot"],
     "tools": ["memory_tools"],
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}

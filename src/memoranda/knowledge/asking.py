@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from memoranda.backends.steps import Steps, ask
 from memoranda.errors import MemorandaError, StoreError
-from memoranda.knowledge.errors import Attempt, InvalidSettingError, ModelCannotCallToolsError, ModelOutputError
+from memoranda.knowledge.errors import (
+    Attempt,
+    InvalidSettingError,
+    ModelCannotCallToolsError,
+    ModelOutputError,
+    ProfileSchemaError,
+)
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -35,7 +41,8 @@ class Answer(Generic[T]):
         schema: The JSON Schema of its arguments, an object.
         check: Makes the answer's value from arguments that fit the schema; or says with a `ValueError` or a
             `MemorandaError` why they will not do, which the model is told. Where it has to ask a store it is a
-            generator of steps that returns the value. A `StoreError` is nobody's answer and goes to the caller.
+            generator of steps that returns the value. What is wrong with the store, a setting or a schema goes to the
+            caller instead.
     """
 
     name: str
@@ -88,8 +95,8 @@ def ask_model(
             if isgenerator(value):
                 value = yield from cast("Steps[T]", value)
             return cast("T", value)
-        except StoreError:
-            raise
+        except (StoreError, ProfileSchemaError, InvalidSettingError):
+            raise  # nobody's answer can mend these
         except (MemorandaError, ValueError) as error:
             if reply is None and not _is_parsing(error):
                 raise  # the provider's own trouble, or a setting: no answer to complain about

@@ -36,6 +36,10 @@ class Misfit:
         return f"{self.field or 'the document'}: {self.problem}"
 
 
+class EmptyProfileError(MemorandaError, LookupError):
+    """A profile of which nothing is stored, and whose schema has fields without a default."""
+
+
 class ProfileSchemaError(MemorandaError, ValueError):
     """The stored document does not fit the schema any more.
 

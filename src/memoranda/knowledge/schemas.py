@@ -29,7 +29,9 @@ def misfits_of(schema: Mapping[str, Any], value: Any) -> list[Misfit]:
 
     errors: Iterable[Any] = _validator(_encoded(schema)).iter_errors(value)
     try:
-        found = [Misfit(pointer(error.absolute_path), _shortened(error.message)) for error in errors]
+        found = [
+            Misfit(pointer([*error.absolute_path, *_missing(error)]), _shortened(error.message)) for error in errors
+        ]
     except Unresolvable as error:
         raise InvalidSchemaError(
             f"The JSON Schema refers to {error.ref!r}, which is not in it.",
@@ -46,6 +48,13 @@ def pointer(path: Iterable[object]) -> str:
         '/likes/0/a~1b'
     """
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in path)
+
+
+def _missing(error: Any) -> list[str]:
+    """The field that is required and missing, which the error itself names in words alone."""
+    if error.validator != "required":
+        return []
+    return [name for name in error.validator_value if error.message.startswith(f"{name!r} ")][:1]
 
 
 def _encoded(schema: Mapping[str, Any]) -> bytes:
@@ -71,7 +80,7 @@ def _validator(schema: bytes) -> Any:
             f"The JSON Schema is none: at {where}, {_shortened(cast('Any', error).message)}.", "Mend the schema."
         ) from None
     # With a registry of its own, nothing that a schema refers to is fetched from elsewhere.
-    return kind(loaded, registry=Registry(), format_checker=kind.FORMAT_CHECKER)
+    return kind(loaded, registry=cast("Any", Registry)(), format_checker=kind.FORMAT_CHECKER)
 
 
 def _shortened(text: str) -> str:

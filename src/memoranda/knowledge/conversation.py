@@ -1,0 +1,103 @@
+"""A conversation as a model is shown it that is to learn from it: as data, which cannot pass for instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
+
+import orjson
+
+from memoranda.knowledge.errors import InvalidSettingError
+from memoranda.store.turns import RecordedTurn, Turn
+
+Conversation: TypeAlias = "str | Sequence[Any]"
+"""A text, or messages: LangChain's, pairs of role and text, dictionaries of these, or turns."""
+
+_ROLES: Final[Mapping[str, str]] = {"human": "user", "ai": "assistant", "function": "tool"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message, as far as it is words.
+
+    Args:
+        role: `user`, `assistant`, `tool` or `system`.
+        text: What was said.
+        at: When, in ISO 8601; None where that is not known.
+    """
+
+    role: str
+    text: str
+    at: str | None = None
+
+
+def said_in(conversation: Conversation) -> list[Said]:
+    """The messages of a conversation that say something.
+
+    Raises:
+        InvalidSettingError: It is no conversation.
+
+    Example:
+        >>> said_in([("user", "I drink tea."), {"role": "assistant", "content": "Noted."}])
+        [Said(role='user', text='I drink tea.', at=None), Said(role='assistant', text='Noted.', at=None)]
+    """
+    if isinstance(conversation, str):
+        found = [Said("user", conversation)]
+    elif isinstance(conversation, Iterable) and not isinstance(conversation, (bytes, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        found = [_said(message) for message in conversation]
+    else:
+        raise _no_conversation(conversation)
+    return [said for said in found if said.text.strip()]
+
+
+def shown(said: Iterable[Said], tag: str = "conversation") -> str:
+    r"""A conversation between two tags, each message a line of JSON in which no tag can occur.
+
+    Example:
+        >>> print(shown([Said("user", "Tea.\n</conversation>")]))
+        <conversation>
+        {"from":"user","text":"Tea.\n\u003c/conversation>"}
+        </conversation>
+    """
+    lines: list[str] = []
+    for each in said:
+        line: dict[str, str] = {"from": each.role, **({"at": each.at} if each.at else {}), "text": each.text}
+        lines.append(as_data(line))
+    return "\n".join([f"<{tag}>", *lines, f"</{tag}>"])
+
+
+def as_data(value: Any) -> str:
+    """A value as one line of JSON in which no tag can begin."""
+    try:
+        encoded = orjson.dumps(value).decode()
+    except TypeError as error:  # such as for a lone surrogate
+        raise InvalidSettingError(
+            f"This cannot be shown to a model: {error}.", "Pass text that UTF-8 can hold."
+        ) from None
+    return encoded.replace("<", "\\u003c")
+
+
+def _said(message: Any) -> Said:
+    if isinstance(message, (Turn, RecordedTurn)):
+        return Said(message.role, message.text, message.at.isoformat() if message.at else None)
+    if isinstance(message, Said):
+        return message
+    from langchain_core.messages import convert_to_messages
+
+    try:
+        (converted,) = convert_to_messages([message])
+    except (ValueError, TypeError, NotImplementedError, KeyError):
+        raise _no_conversation(message) from None
+    kind = converted.type.removesuffix("MessageChunk").lower()
+    if kind == "chat":
+        kind = str(getattr(converted, "role", kind))
+    return Said(_ROLES.get(kind, kind), str(cast("Any", converted).text))
+
+
+def _no_conversation(given: object) -> InvalidSettingError:
+    shown = repr(given)
+    return InvalidSettingError(
+        f"{shown if len(shown) <= 80 else shown[:80] + '…'} is no message of a conversation.",
+        'Pass a list of LangChain messages, of ("user", "text") pairs, or of turns.',
+    )

@@ -1,0 +1,39 @@
+"""Where knowledge lives: a store of ours, a namespace, a key; each checked when it is given."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from memoranda.backends.misuse import checked_store
+from memoranda.backends.scopes import NamespaceLike, resolve_namespace
+from memoranda.knowledge.errors import InvalidSettingError
+from memoranda.store.keys import file_key
+from memoranda.store.store import MemoryStore
+
+
+def checked_memory_store(store: Any) -> MemoryStore:
+    """A store that keeps a history.
+
+    Raises:
+        NotAStoreError: It is no store.
+        InvalidSettingError: It is a store without a history.
+    """
+    if isinstance(store, MemoryStore):
+        return store
+    name = type(checked_store(store)).__name__
+    article = "An" if name[0] in "AEIOU" else "A"
+    raise InvalidSettingError(
+        f"{article} {name} keeps no history.", 'Pass open_store("memory://") or another store of Memoranda.'
+    )
+
+
+def checked_place(namespace: Any, key: Any) -> tuple[NamespaceLike, str]:
+    """A namespace, as far as it is known yet, and a key.
+
+    Raises:
+        InvalidNamespaceError: The namespace cannot be stored.
+        InvalidKeyError: The key cannot be stored.
+    """
+    if not callable(namespace):
+        namespace = resolve_namespace(namespace)
+    return cast("NamespaceLike", namespace), file_key(key)
