@@ -80,6 +80,30 @@ class ProposalDecidedError(MemorandaError):
     """The proposal was accepted or rejected already."""
 
 
+class LeaseLostError(MemorandaError):
+    """The job belongs to another worker by now, or to none; nothing of what was to land with it did."""
+
+
+class JobNotFoundError(MemorandaError, LookupError):
+    """No job has this number."""
+
+
+class InvalidScheduleError(MemorandaError, ValueError):
+    """A schedule that can never be due: its cron line, its time zone or its minutes are none."""
+
+
+class ScheduleNotFoundError(MemorandaError, LookupError):
+    """No schedule has this name."""
+
+
+class RunNotFoundError(MemorandaError, LookupError):
+    """No run has this id."""
+
+
+class RunSettledError(MemorandaError):
+    """The run is not in a state in which this can be done with it, for example because it was undone already."""
+
+
 class StoreError(MemorandaError):
     """The root of the errors that have to do with the database behind a store."""
 

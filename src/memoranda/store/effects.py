@@ -73,7 +73,7 @@ Effect: TypeAlias = Transact | Call | Vacuum
 Operation: TypeAlias = Generator[Effect, Any, T]
 
 
-def query(name: str, **params: Any) -> Body[Rows]:
+def query(name: str, /, **params: Any) -> Body[Rows]:
     """Body helper: run one statement and return its rows."""
     (rows,) = yield Batch([Sql(name, params)])
     return rows

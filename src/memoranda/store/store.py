@@ -23,6 +23,7 @@ from memoranda.store.changes import ChangeSet, Delete, Namespace, Write, current
 from memoranda.store.effects import Operation
 from memoranda.store.embedders import IndexSetting
 from memoranda.store.engines.base import Engine, SchemaState
+from memoranda.store.faces import Jobs, Runs, Schedules
 from memoranda.store.index_status import IndexStatus
 from memoranda.store.operations import (
     embedder_indexes,
@@ -368,6 +369,23 @@ class MemoryStore(BaseStore):
     changes, achanges = blocking(feed.changes), awaiting(feed.changes)
     verify, averify = blocking(checking.verify), awaiting(checking.verify)
     sweep_ttl, asweep_ttl = blocking(expiry.sweep_ttl), awaiting(expiry.sweep_ttl)
+
+    # --- work that is done later ------------------------------------------------------------------------------
+
+    @property
+    def jobs(self) -> Jobs:
+        """Work that is done later: queued, claimed by workers, ended."""
+        return Jobs(self.engine, self.context)
+
+    @property
+    def schedules(self) -> Schedules:
+        """When jobs are made by themselves."""
+        return Schedules(self.engine, self.context)
+
+    @property
+    def runs(self) -> Runs:
+        """What was worked through, how far, and what came of it."""
+        return Runs(self.engine, self.context)
 
     # --- the rest -------------------------------------------------------------------------------------------
 

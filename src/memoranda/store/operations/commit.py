@@ -34,6 +34,7 @@ from memoranda.store.changes import (
     Value,
     Write,
 )
+from memoranda.store.companions import Companion, Landed, waiting_companion
 from memoranda.store.effects import Batch, Body, Operation, Sql, query
 from memoranda.store.keys import checked_key, folder_of, range_end
 from memoranda.store.namespaces import decode_namespace
@@ -54,7 +55,7 @@ _OVERWRITE = "Choose another target, or pass overwrite=True."
 
 
 def commit(context: Context, change_set: ChangeSet, *, opaque: bool = False) -> Operation[CommitResult]:
-    """Apply a change set in one transaction.
+    """Apply a change set in one transaction, with the companion that waits for one.
 
     Args:
         context: The store's settings.
@@ -67,14 +68,20 @@ def commit(context: Context, change_set: ChangeSet, *, opaque: bool = False) -> 
     check_change_set(change_set)
     planned = [plan(change, opaque=opaque) for change in change_set.changes]
     author = checked_author(change_set.author or Author())
-    moves = plan_moves(change_set.advance)
-    if not planned and not moves:
+    companion = waiting_companion()
+    moves = plan_moves(change_set.advance if companion is None else [*change_set.advance, *companion.advance])
+    if not planned and not moves and companion is None:
         return CommitResult()
     prepared = prepare(context, planned)
     try:
-        return (yield from tending.write(context, lambda: _commit(context, planned, author, moves, prepared)))
+        result = yield from tending.write(
+            context, lambda: _commit(context, planned, author, moves, prepared, companion)
+        )
     except RefusedError as refused:
         return refused.result
+    if companion is not None:
+        companion.taken = True
+    return result
 
 
 class RefusedError(Exception):
@@ -112,6 +119,7 @@ def _commit(
     author: Author,
     moves: list[tuple[CursorMove, str]],
     prepared: Prepared,
+    companion: Companion | None,
 ) -> Body[tuple[CommitResult, list[int]]]:
     work = Workspace(context, author, prepared=prepared)
     yield from open_planned(work, planned)
@@ -121,6 +129,9 @@ def _commit(
     if conflicts:
         # Whatever was made on the way, such as a namespace, has to go again.
         raise RefusedError(CommitResult(conflicts=tuple(conflicts)))
+    if companion is not None:
+        landed = Landed(tuple(committed), None, work.now, work.revisions_before())
+        moving += yield from companion.body(context, landed)
     yield Batch(work.statements() + moving, last=True)
     return CommitResult(tuple(committed)), work.to_tend
 

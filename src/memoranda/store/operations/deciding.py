@@ -30,6 +30,7 @@ from memoranda.store.operations.commit import apply_planned, open_planned
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.planning import Planned, plan
 from memoranda.store.operations.preview import Preview
+from memoranda.store.operations.runs import settle
 from memoranda.store.operations.workspace import ItemState, Workspace
 from memoranda.store.recorded_changes import Head, Heads, decode_changes
 from memoranda.store.types import Proposal
@@ -126,7 +127,8 @@ def accept(
     if reach is not None:  # a move may have been one of a whole folder
         reach.require((encode_namespace(done.namespace), done.key) for done in committed)
     decision = _decision(context, id, "accepted", reviewer, note, work.now)
-    yield Batch([*work.statements(), decision], last=True)
+    settled = yield from settle(context, id, "applied", committed, work.revisions_before())
+    yield Batch([*work.statements(), decision, *settled], last=True)
     return CommitResult(tuple(committed)), work.to_tend
 
 
@@ -134,7 +136,8 @@ def reject(context: Context, id: str, reviewer: Author, note: str | None) -> Bod
     """Note that the changes do not land."""
     found = yield from _find_pending(context, id)
     now = context.clock()
-    yield Batch([_decision(context, id, "rejected", reviewer, note, now)], last=True)
+    settled = yield from settle(context, id, "rejected")
+    yield Batch([_decision(context, id, "rejected", reviewer, note, now), *settled], last=True)
     return replace(found.proposal, status="rejected", decided_by=reviewer.actor, decided_at=to_datetime(now), note=note)
 
 

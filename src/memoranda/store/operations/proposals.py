@@ -18,6 +18,7 @@ from memoranda.store.changes import (
     Namespace,
     current_author,
 )
+from memoranda.store.companions import Companion, Landed, waiting_companion
 from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
 from memoranda.store.keys import is_plain_text
 from memoranda.store.namespaces import decode_namespace, encode_namespace
@@ -73,11 +74,17 @@ def propose(
     author = checked_author(changes.author or current_author())
     for text in (reason, source):
         _check_words(text)
-    moves = plan_moves(changes.advance)
+    companion = waiting_companion()
+    moves = plan_moves(changes.advance if companion is None else [*changes.advance, *companion.advance])
     try:
-        return (yield from transact("write", lambda: _propose(context, planned, author, (reason, source), moves)))
+        proposal = yield from transact(
+            "write", lambda: _propose(context, planned, author, (reason, source), moves, companion)
+        )
     except RefusedError as refused:
         raise ConflictError(refused.result.conflicts) from None
+    if companion is not None:
+        companion.taken = True
+    return proposal
 
 
 def proposals(
@@ -226,6 +233,7 @@ def _propose(
     author: Author,
     words: tuple[str | None, str | None],
     moves: list[tuple[CursorMove, str]],
+    companion: Companion | None,
 ) -> Body[Proposal]:
     now = context.clock()
     places = dict.fromkeys((step.labels, step.key) for step in planned)
@@ -269,6 +277,9 @@ def _propose(
     conflicts = yield from advance(context, moves, statements, now)
     if conflicts:
         raise RefusedError(CommitResult(conflicts=tuple(conflicts)))
+    if companion is not None:
+        before = {place: head.revision for place, head in heads.items()}
+        statements += yield from companion.body(context, Landed((), id, now, before))
     yield Batch(statements, last=True)
     return Proposal(id, changes, author, to_datetime(now), reason, source)
 

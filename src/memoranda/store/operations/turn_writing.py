@@ -150,7 +150,7 @@ def write_turns(context: Context, labels: str, thread_id: str, piece: Piece, who
         "last_at": max(moments + spans),
         "last_place": thread.last_place,
     }
-    scope.changed = True
+    scope.changed, scope.turned_at = True, work.now
     yield Batch([*written, Sql("put_thread", row), *work.statements()], last=True)
     return Landed(RecordedTurns(len(new), given - len(new)), scope.turns, work.to_tend)
 

@@ -15,9 +15,10 @@ import orjson
 
 from memoranda.files.delta import encode_previous
 from memoranda.search.tokens import WORDS_VERSION
-from memoranda.store.changes import Author
+from memoranda.store.changes import Author, Namespace
 from memoranda.store.effects import Batch, Body, Row, Sql
 from memoranda.store.keys import folder_of
+from memoranda.store.namespaces import decode_namespace
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.digests import (
     EMPTY,
@@ -65,6 +66,8 @@ class Scope:
     turns: int
     loaded_turns: int
     index: ScopeIndex
+    turned_at: int | None = None
+    """When a turn was recorded, where one is now."""
     changed: bool = False
 
 
@@ -173,6 +176,13 @@ class Workspace:
     def item(self, labels: str, key: str) -> ItemState:
         """An item that `open` loaded."""
         return self._items[labels, key]
+
+    def revisions_before(self) -> dict[tuple[Namespace, str], int]:
+        """The revision that each loaded item had; 0: it did not exist."""
+        return {
+            (decode_namespace(labels), key): item.loaded_revision if item.loaded is not None else 0
+            for (labels, key), item in self._items.items()
+        }
 
     def items_below(self, labels: str, prefix: str) -> list[ItemState]:
         """The loaded items of a namespace whose keys start with a folder's prefix."""
@@ -376,6 +386,7 @@ class Workspace:
                 "expected_turns": scope.loaded_turns,
                 "passages": scope.index.passages,
                 "turns": scope.turns,
+                "turned_at": scope.turned_at,
             },
         )
 

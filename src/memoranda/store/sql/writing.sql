@@ -20,7 +20,8 @@ SET position = CASE
         WHEN position = :expected_position AND items = :expected_items AND digest = :expected_digest
             AND passages = :expected_passages AND turns = :expected_turns THEN :position
     END,
-    items = :items, live = :live, digest = :digest, passages = :passages, turns = :turns
+    items = :items, live = :live, digest = :digest, passages = :passages, turns = :turns,
+    turned_at = COALESCE(:turned_at, turned_at)
 WHERE id = :id;
 
 -- name: item_to_change

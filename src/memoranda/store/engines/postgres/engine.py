@@ -50,6 +50,7 @@ POSTGRES = Dialect(
         "smallint": "smallint",
         "float": "double precision",
         "for_update": "FOR UPDATE",
+        "skip_locked": "FOR UPDATE SKIP LOCKED",
         "find_text": "strpos",
         "find_bytes": 'pg_catalog."position"',
         # Lateral and limited, or the planner sorts all items of all namespaces for the first few.
@@ -65,6 +66,7 @@ _LONGEST_PAUSE = 0.25
 _TABLES = (
     *("namespaces", "items", "revisions", "turns", "threads"),
     *("blocks", "indexes", "index_settings", "cursors", "proposals", "proposal_scopes"),
+    *("jobs", "schedules", "runs"),
 )
 _ELSEWHERE = (
     "What PostgreSQL keeps beside its tables goes as its owner lets it: the write-ahead log and its archive when they "

@@ -44,6 +44,7 @@ SQLITE = Dialect(
         "smallint": "INTEGER",
         "float": "REAL",
         "for_update": "",
+        "skip_locked": "",
         "find_text": "instr",
         "find_bytes": "instr",
         "join_items": "JOIN items i ON",

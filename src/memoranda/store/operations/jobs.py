@@ -1,0 +1,514 @@
+"""Jobs: queued once for each origin, taken by one worker at a time, and ended by the one that has the lease.
+
+A worker that dies leaves its job running; when its lease has run out, the next one takes it over. What a job leads to
+lands in one transaction with its end (`finish_statements`), so that a worker that was overtaken changes nothing.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+import orjson
+
+from memoranda.errors import InvalidValueError, JobNotFoundError, LeaseLostError
+from memoranda.store.changes import Namespace
+from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, transact
+from memoranda.store.jobs import JOB_STATES, LEASE_SECONDS, Job
+from memoranda.store.keys import MAX_NAME_BYTES, is_plain_text
+from memoranda.store.namespaces import decode_namespace, encode_namespace
+from memoranda.store.operations.context import Context, countable
+from memoranda.store.values import to_datetime, to_microseconds
+
+MAX_ORIGIN_BYTES: Final = 128
+"""An origin shares an index entry with a queue and a namespace."""
+
+_SWEPT_AT_ONCE = 500
+
+
+def enqueue(
+    context: Context,
+    queue: str,
+    scope: Namespace | None = None,
+    *,
+    origin: str | None = None,
+    due: datetime | None = None,
+    payload: Mapping[str, Any] | None = None,
+) -> Operation[Job | None]:
+    """Queue a job, unless its origin has led to one already.
+
+    Args:
+        context: The store's settings.
+        queue: Who is to do it.
+        scope: The namespace that it is about; of one queue and scope only one job runs at a time. None: none.
+        origin: What led to it; None: something of its own.
+        due: When it may begin; None: at once.
+        payload: Its input, a JSON object.
+
+    Returns:
+        The job, or None where this origin has led to one before, done or not.
+
+    Raises:
+        InvalidValueError: The queue, the origin or the payload cannot be stored.
+        InvalidNamespaceError: The scope cannot be stored.
+
+    Example:
+        >>> from memoranda import open_store
+        >>> with open_store("memory://") as store:
+        ...     first = store.jobs.enqueue("tidy", ("ann",), origin="monday")
+        ...     first.state, store.jobs.enqueue("tidy", ("ann",), origin="monday")
+        ('waiting', None)
+    """
+    row = insert_job(context, queue, scope, origin=origin, due=due, payload=payload)
+    rows = yield from transact("write", lambda: query(row.name, **row.params))
+    return job_of(rows[0]) if rows else None
+
+
+def insert_job(
+    context: Context,
+    queue: str,
+    scope: Namespace | None = None,
+    *,
+    origin: str | None = None,
+    due: datetime | None = None,
+    payload: Mapping[str, Any] | None = None,
+) -> Sql:
+    """The statement that queues a job, for a transaction that does more."""
+    now = context.clock()
+    name = secrets.token_hex(12) if origin is None else origin
+    if not is_plain_text(name) or not 0 < len(name.encode()) <= MAX_ORIGIN_BYTES:
+        raise InvalidValueError(
+            f"{str(name)[:80]!r} is no origin of a job.",
+            f"Use 1 to {MAX_ORIGIN_BYTES} bytes without NUL characters.",
+        )
+    return Sql(
+        "insert_job",
+        {
+            "tenant": context.tenant,
+            "queue": checked_queue(queue),
+            "labels": "" if scope is None else encode_namespace(scope),
+            "origin": name,
+            "due_at": now if due is None else to_microseconds(due),
+            "payload": encode_payload(payload),
+            "now": now,
+        },
+    )
+
+
+def claim(
+    context: Context,
+    queues: Sequence[str],
+    *,
+    worker: str,
+    lease: float = LEASE_SECONDS,
+    number: int | None = None,
+) -> Operation[Job | None]:
+    """Take the next job that is due, or one whose worker has not been heard of for longer than its lease.
+
+    Args:
+        context: The store's settings.
+        queues: Whose jobs to take; of several the one that has waited longest.
+        worker: Who takes it, as it is shown.
+        lease: Seconds until another may take it over; `heartbeat` prolongs it.
+        number: Take this job alone, due or not; None: whichever is next.
+
+    Returns:
+        The job, which runs now, or None where none is to be had.
+
+    Raises:
+        InvalidValueError: A queue or the worker cannot be stored.
+
+    Example:
+        >>> from memoranda import open_store
+        >>> with open_store("memory://") as store:
+        ...     _ = store.jobs.enqueue("tidy", ("ann",))
+        ...     job = store.jobs.claim(["tidy"], worker="w1")
+        ...     job.attempts, store.jobs.claim(["tidy"], worker="w2"), store.jobs.finish(job)
+        (1, None, True)
+    """
+    names = [checked_queue(queue) for queue in queues]
+    if number is None:
+        # A look first: a worker that finds nothing keeps no writer waiting.
+        names = yield from transact("read", partial(_with_work, context, names))
+        if not names:
+            return None
+    row = {
+        "tenant": context.tenant,
+        "worker": _checked_text(worker, "worker"),
+        "lease": secrets.token_hex(12),
+    }
+    return (yield from transact("write", partial(_claim, context, names, row, _span(lease), number)))
+
+
+def _with_work(context: Context, names: Sequence[str]) -> Body[list[str]]:
+    """The queues in which something is to be had, the one that waits longest first."""
+    now = context.clock()
+    places = [{"tenant": context.tenant, "queue": name} for name in names]
+    found = yield Batch(
+        [Sql(statement, place) for place in places for statement in ("next_job_due", "next_lease_end")], last=True
+    )
+    since = [
+        min(int(rows[0][0]) for rows in pair if rows) for pair in zip(found[::2], found[1::2], strict=True) if any(pair)
+    ]
+    waiting = [name for name, pair in zip(names, zip(found[::2], found[1::2], strict=True), strict=True) if any(pair)]
+    return [name for at, name in sorted(zip(since, waiting, strict=True)) if at <= now]
+
+
+def _claim(
+    context: Context, names: Sequence[str], row: dict[str, Any], span: int, number: int | None
+) -> Body[Job | None]:
+    now = context.clock()
+    row = {**row, "now": now, "lease_until": now + span}
+    statements = ("take_over_job", "take_next_job")
+    if number is not None:
+        statements, row = ("take_this_job",), {**row, "number": _number(number)}
+    for name in names:
+        for statement in statements:
+            rows = yield from query(statement, **row, queue=name)
+            if rows:
+                return job_of(rows[0])
+    return None
+
+
+def heartbeat(context: Context, job: Job, *, lease: float = LEASE_SECONDS) -> Operation[bool]:
+    """Keep a job for longer.
+
+    Args:
+        context: The store's settings.
+        job: The job, as `claim` gave it.
+        lease: Seconds from now until another may take it over.
+
+    Returns:
+        Whether it is still this worker's; what it leads to cannot land otherwise.
+    """
+    span = _span(lease)
+
+    def body() -> Body[bool]:
+        rows = yield from query("prolong_job", **_held(job), lease_until=context.clock() + span)
+        return bool(rows)
+
+    return (yield from transact("write", body))
+
+
+def finish(context: Context, job: Job) -> Operation[bool]:
+    """End a job well.
+
+    Args:
+        context: The store's settings.
+        job: The job, as `claim` gave it.
+
+    Returns:
+        Whether it was still this worker's.
+    """
+    return (yield from _end(context, job, "done"))
+
+
+def retry(context: Context, job: Job, *, error: str, at: datetime) -> Operation[bool]:
+    """Let a job that failed wait for another attempt.
+
+    Args:
+        context: The store's settings.
+        job: The job, as `claim` gave it.
+        error: What went wrong.
+        at: When it may begin again.
+
+    Returns:
+        Whether it was still this worker's.
+    """
+    return (yield from _end(context, job, "waiting", error=error, due_at=to_microseconds(at)))
+
+
+def park(context: Context, job: Job, *, error: str) -> Operation[bool]:
+    """Give a job up, with its error, until somebody resumes it.
+
+    Args:
+        context: The store's settings.
+        job: The job, as `claim` gave it.
+        error: What went wrong.
+
+    Returns:
+        Whether it was still this worker's.
+    """
+    return (yield from _end(context, job, "parked", error=error))
+
+
+def release(context: Context, job: Job) -> Operation[bool]:
+    """Put a job back that was not done, as if it had not been begun: others may take it at once.
+
+    Args:
+        context: The store's settings.
+        job: The job, as `claim` gave it.
+
+    Returns:
+        Whether it was still this worker's.
+    """
+    return (yield from _end(context, job, "waiting", error=job.error, due_at=context.clock(), uncounted=1))
+
+
+def _end(
+    context: Context,
+    job: Job,
+    state: str,
+    *,
+    error: str | None = None,
+    due_at: int | None = None,
+    uncounted: int = 0,
+) -> Operation[bool]:
+    ended = end_statement(context, job, state, error=error, due_at=due_at, uncounted=uncounted)
+    rows = yield from transact("write", lambda: query(ended.name, **ended.params))
+    return bool(rows)
+
+
+def end_statement(
+    context: Context,
+    job: Job,
+    state: str,
+    *,
+    error: str | None = None,
+    due_at: int | None = None,
+    uncounted: int = 0,
+) -> Sql:
+    """The statement that ends an attempt, and does nothing where the lease is not this worker's any more."""
+    return Sql(
+        "end_job",
+        {
+            **_held(job),
+            "state": state,
+            "due_at": to_microseconds(job.due_at) if due_at is None else due_at,
+            "uncounted": uncounted,
+            "error": plain(error),
+            "ended_at": context.clock() if state in ("done", "parked") else None,
+        },
+    )
+
+
+def hold(job: Job) -> Body[None]:
+    """Lock a job until the end of the transaction.
+
+    Raises:
+        LeaseLostError: It is not this worker's any more.
+    """
+    rows = yield from query("lock_job", number=job.number)
+    if not rows or rows[0][0] != job.lease:
+        raise LeaseLostError(
+            f"The job {job.number} of {job.queue} is not this worker's any more.",
+            "Nothing of this attempt has landed; leave it to the worker that has the job now.",
+        )
+
+
+def finish_statements(context: Context, job: Job) -> Body[list[Sql]]:
+    """What ends a job well in one transaction with what came of it.
+
+    Args:
+        context: The store's settings.
+        job: The job, as `claim` gave it.
+
+    Returns:
+        The statements to put into the last batch.
+
+    Raises:
+        LeaseLostError: It is not this worker's any more, so nothing may land.
+    """
+    yield from hold(job)
+    return [end_statement(context, job, "done")]
+
+
+def get(context: Context, number: int) -> Operation[Job]:
+    """Read one job.
+
+    Args:
+        context: The store's settings.
+        number: Its number.
+
+    Returns:
+        The job.
+
+    Raises:
+        JobNotFoundError: There is none of this number.
+    """
+    asked = partial(query, "job_by_number", tenant=context.tenant, number=_number(number))
+    rows = yield from transact("read", asked)
+    if not rows:
+        raise JobNotFoundError(f"There is no job {number}.", "List the jobs to see which there are.")
+    return job_of(rows[0])
+
+
+def list_jobs(
+    context: Context,
+    queue: str | None = None,
+    scope: Namespace | None = None,
+    state: str | None = None,
+    limit: int | None = 100,
+) -> Operation[list[Job]]:
+    """List jobs, newest first.
+
+    Args:
+        context: The store's settings.
+        queue: Only those of this queue; None: all.
+        scope: Only those about exactly this namespace; None: all.
+        state: `waiting`, `running`, `done` or `parked`; None: all.
+        limit: At most so many; None: all.
+
+    Returns:
+        The jobs.
+
+    Raises:
+        InvalidValueError: There is no such state.
+    """
+    if state is not None and state not in JOB_STATES:
+        raise InvalidValueError(f"{state!r} is no state of a job.", f"Use {', '.join(JOB_STATES)} or None.")
+    params: dict[str, Any] = {
+        "tenant": context.tenant,
+        "queue": "" if queue is None else checked_queue(queue),
+        "state": state or "",
+        "limit": countable(limit),
+    }
+    name = "jobs_newest"
+    if scope is not None:
+        name, params = "jobs_of_scope", {**params, "labels": encode_namespace(scope)}
+    rows = yield from transact("read", partial(query, name, **params))
+    return [job_of(row) for row in rows]
+
+
+def resume(context: Context, number: int) -> Operation[bool]:
+    """Let a parked job wait again, as if it had never been begun.
+
+    Args:
+        context: The store's settings.
+        number: Its number.
+
+    Returns:
+        Whether there is a parked one of this number.
+    """
+    asked = partial(query, "resume_job", tenant=context.tenant, number=_number(number))
+
+    def body() -> Body[bool]:
+        rows = yield from asked(now=context.clock())
+        return bool(rows)
+
+    return (yield from transact("write", body))
+
+
+def next_due(context: Context, queues: Sequence[str]) -> Operation[datetime | None]:
+    """Say when there is something to do next: a job that waits, a lease that runs out, or a schedule that is due.
+
+    Args:
+        context: The store's settings.
+        queues: Of which queues.
+
+    Returns:
+        When; it may have passed. None: nothing is planned.
+    """
+    places = [{"tenant": context.tenant, "queue": checked_queue(queue)} for queue in queues]
+    statements = ("next_job_due", "next_lease_end", "next_schedule_due")
+
+    def body() -> Body[list[int]]:
+        found = yield Batch([Sql(name, place) for place in places for name in statements], last=True)
+        return [int(rows[0][0]) for rows in found if rows]
+
+    moments = yield from transact("read", body)
+    return to_datetime(min(moments)) if moments else None
+
+
+def sweep(context: Context, older_than: timedelta) -> Operation[int]:
+    """Forget jobs that were done long ago; what led to them may lead to others from then on.
+
+    Args:
+        context: The store's settings.
+        older_than: How long they have been done.
+
+    Returns:
+        How many were forgotten.
+    """
+    before = context.clock() - older_than // timedelta(microseconds=1)
+    swept = 0
+    while True:
+        asked = partial(query, "sweep_jobs", tenant=context.tenant, before=before, limit=_SWEPT_AT_ONCE)
+        rows = yield from transact("write", asked)
+        swept += len(rows)
+        if len(rows) < _SWEPT_AT_ONCE:
+            return swept
+
+
+def checked_queue(queue: str) -> str:
+    """Return the name of a queue, which is that of a consumer too, if every engine can keep it.
+
+    Raises:
+        InvalidValueError: It is none.
+    """
+    if not is_plain_text(queue) or not 0 < len(queue.encode()) <= MAX_NAME_BYTES:
+        raise InvalidValueError(
+            f"The queue {str(queue)[:80]!r} is no name.", f"Use 1 to {MAX_NAME_BYTES} bytes without NUL characters."
+        )
+    return queue
+
+
+def encode_payload(payload: Mapping[str, Any] | None) -> str:
+    """A JSON object as its column keeps it.
+
+    Raises:
+        InvalidValueError: It is none.
+    """
+    try:
+        return orjson.dumps(dict(payload or {})).decode()
+    except (TypeError, ValueError) as error:
+        raise InvalidValueError(
+            f"The payload is no JSON object: {error}.", "Use string keys and JSON values."
+        ) from None
+
+
+def plain(text: str | None) -> str | None:
+    """Words from anywhere, such as those of an error, without what no engine can keep."""
+    return None if text is None else text.replace("\x00", "").encode("utf-8", "replace").decode()
+
+
+def job_of(row: Row) -> Job:
+    """A row as callers see it."""
+    number, queue, labels, origin, state, due_at, attempts, lease, lease_until, worker, payload, error, *times = row
+    created_at, started_at, ended_at = times
+    return Job(
+        int(number),
+        queue,
+        decode_namespace(labels) if labels else None,
+        origin,
+        state,
+        to_datetime(due_at),
+        int(attempts),
+        lease,
+        _moment(lease_until),
+        worker,
+        orjson.loads(payload),
+        error,
+        _moment(created_at),
+        _moment(started_at),
+        _moment(ended_at),
+    )
+
+
+def _moment(at: int | None) -> datetime | None:
+    return None if at is None else to_datetime(at)
+
+
+def _held(job: Job) -> dict[str, Any]:
+    return {"number": job.number, "lease": job.lease or ""}
+
+
+def _number(number: int) -> int:
+    if type(number) is not int or not 0 <= number < 1 << 62:
+        raise InvalidValueError(f"{number!r} is no number of a job.", "Pass Job.number.")
+    return number
+
+
+def _span(lease: float) -> int:
+    if isinstance(lease, bool) or not isinstance(lease, (int, float)) or not 0 < lease <= 1e7:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValueError(f"lease={lease!r} is no number of seconds.", "Pass seconds, more than 0.")
+    return int(lease * 1_000_000)
+
+
+def _checked_text(text: str, what: str) -> str:
+    if not is_plain_text(text) or not text:
+        raise InvalidValueError(f"The {what} {text!r} is no name.", "Use a string without NUL characters.")
+    return text

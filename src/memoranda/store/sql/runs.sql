@@ -1,0 +1,84 @@
+-- Runs (see store/operations/runs.py), and what has not been read yet.
+
+-- name: insert_run
+INSERT INTO runs (tenant, id, consumer, labels, after_position, to_position, status, turns, changes, model, tokens_in,
+                  tokens_out, attempts, started_at, ended_at, proposal, error, summary, job)
+VALUES (:tenant, :id, :consumer, :labels, :after_position, :to_position, :status, :turns, :changes, :model, :tokens_in,
+        :tokens_out, :attempts, :started_at, :ended_at, :proposal, :error, :summary, :job)
+ON CONFLICT DO NOTHING
+RETURNING number;
+
+-- name: replace_run
+UPDATE runs
+SET status = :status, turns = :turns, changes = :changes, model = :model, tokens_in = tokens_in + :tokens_in,
+    tokens_out = tokens_out + :tokens_out, attempts = attempts + :attempts, started_at = :started_at,
+    ended_at = :ended_at, proposal = :proposal, error = :error, summary = :summary, job = :job
+WHERE tenant = :tenant AND id = :id;
+
+-- name: settle_run
+UPDATE runs
+SET status = :status, changes = :changes, undone_by = :undone_by
+WHERE number = :number;
+
+-- name: run
+SELECT number, id, consumer, labels, after_position, to_position, status, turns, changes, model, tokens_in, tokens_out,
+       attempts, started_at, ended_at, proposal, undone_by, error, summary, job
+FROM runs
+WHERE tenant = :tenant AND id = :id;
+
+-- name: lock_run
+SELECT number, id, consumer, labels, after_position, to_position, status, turns, changes, model, tokens_in, tokens_out,
+       attempts, started_at, ended_at, proposal, undone_by, error, summary, job
+FROM runs
+WHERE tenant = :tenant AND id = :id {for_update};
+
+-- name: lock_run_of_proposal
+SELECT number, id, consumer, labels, after_position, to_position, status, turns, changes, model, tokens_in, tokens_out,
+       attempts, started_at, ended_at, proposal, undone_by, error, summary, job
+FROM runs
+WHERE tenant = :tenant AND proposal = :proposal {for_update};
+
+-- name: runs_newest
+SELECT number, id, consumer, labels, after_position, to_position, status, turns, changes, model, tokens_in, tokens_out,
+       attempts, started_at, ended_at, proposal, undone_by, error, summary, job
+FROM runs
+WHERE tenant = :tenant AND (consumer = :consumer OR :consumer = '') AND (status = :status OR :status = '')
+ORDER BY number DESC
+LIMIT :limit;
+
+-- name: runs_of_scope
+SELECT number, id, consumer, labels, after_position, to_position, status, turns, changes, model, tokens_in, tokens_out,
+       attempts, started_at, ended_at, proposal, undone_by, error, summary, job
+FROM runs
+WHERE tenant = :tenant AND labels = :labels AND (consumer = :consumer OR :consumer = '')
+  AND (status = :status OR :status = '')
+ORDER BY number DESC
+LIMIT :limit;
+
+-- name: ranges_covered
+SELECT after_position, to_position
+FROM runs
+WHERE tenant = :tenant AND consumer = :consumer AND labels = :labels
+ORDER BY after_position;
+
+-- name: cursor
+SELECT position FROM cursors WHERE consumer = :consumer AND tenant = :tenant AND labels = :labels;
+
+-- name: unread_scopes
+SELECT n.labels, COALESCE(c.position, 0), n.turns, n.turned_at
+FROM namespaces n
+LEFT JOIN cursors c ON c.tenant = n.tenant AND c.labels = n.labels AND c.consumer = :consumer
+WHERE n.tenant = :tenant AND n.labels >= :low AND n.labels < :high AND n.labels > :after
+  AND n.turned_at IS NOT NULL AND n.turns > COALESCE(c.position, 0)
+ORDER BY n.labels
+LIMIT :limit;
+
+-- name: unread_scopes_since
+-- As unread_scopes, of those that were talked in lately; costs what those are.
+SELECT n.labels, COALESCE(c.position, 0), n.turns, n.turned_at
+FROM namespaces n
+LEFT JOIN cursors c ON c.tenant = n.tenant AND c.labels = n.labels AND c.consumer = :consumer
+WHERE n.tenant = :tenant AND n.turned_at >= :since AND (n.turned_at > :since OR n.labels > :after)
+  AND n.labels >= :low AND n.labels < :high AND n.turns > COALESCE(c.position, 0)
+ORDER BY n.turned_at, n.labels
+LIMIT :limit;
