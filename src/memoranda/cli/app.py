@@ -11,9 +11,12 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperGroup
 
-from memoranda.cli.command import EPISODES, REVIEW, Command
+from memoranda.cli.command import CONSOLIDATION, EPISODES, REVIEW, Command
 from memoranda.cli.commands import (
     bench,
+    consolidate,
+    consolidate_runs,
+    consolidate_schedules,
     editing,
     episode_import,
     episodes,
@@ -27,6 +30,7 @@ from memoranda.cli.commands import (
     searching,
     transfer,
     upkeep,
+    worker,
     writing,
 )
 from memoranda.cli.failures import PipeClosedError, StoppedError, guarded
@@ -57,6 +61,14 @@ COMMANDS: tuple[Command, ...] = (
     episodes.show,
     episodes.search,
     episode_import.import_,
+    consolidate.run,
+    consolidate_runs.status,
+    consolidate_schedules.schedule,
+    consolidate_runs.runs,
+    consolidate_runs.show,
+    consolidate.undo,
+    consolidate.retry,
+    worker.worker,
     transfer.import_,
     transfer.export,
     forget.forget,
@@ -71,6 +83,7 @@ _HELP = {"help_option_names": ["-h", "--help"]}
 GROUPS = {
     "proposals": ("Look at the changes that wait for a person, and decide on them.", REVIEW),
     "episodes": ("Look at past conversations, search them, and bring them in.", EPISODES),
+    "consolidate": ("Turn what was said into memory, by hand or by schedule, and take it back.", CONSOLIDATION),
 }
 """The commands of two words: what the first word is about, and where it stands in the list of commands."""
 

@@ -20,6 +20,7 @@ CHANGE = "Change"
 HISTORY = "History"
 REVIEW = "Review"
 EPISODES = "Conversations"
+CONSOLIDATION = "Consolidation"
 WHOLE = "The whole store"
 
 Actor: TypeAlias = Annotated[

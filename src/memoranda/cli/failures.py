@@ -17,10 +17,14 @@ from memoranda.errors import (
     InvalidChangeError,
     ItemExistsError,
     ItemNotFoundError,
+    JobNotFoundError,
     MemorandaError,
     ProposalDecidedError,
     ProposalNotFoundError,
     RevisionNotFoundError,
+    RunNotFoundError,
+    RunSettledError,
+    ScheduleNotFoundError,
     StoreError,
     StoreUrlError,
 )
@@ -75,15 +79,20 @@ _TERMS = (
 
 def exit_code(error: BaseException) -> int:
     """The exit code that says what kind of error this is."""
+    from memoranda.consolidation.errors import UndoConflictError
     from memoranda.store.changes import ConflictError
     from memoranda.transfer.errors import BundleConflictError, KeyCollisionError, SourceError, TransferError
 
     match error:
         case ItemNotFoundError() | RevisionNotFoundError() | ProposalNotFoundError():
             return NOT_FOUND
+        case RunNotFoundError() | ScheduleNotFoundError() | JobNotFoundError():
+            return NOT_FOUND
         case FileNotFoundError() | SourceError():
             return NOT_FOUND
         case ConflictError() | ItemExistsError() | ProposalDecidedError() | BundleConflictError() | KeyCollisionError():
+            return CONFLICT
+        case RunSettledError() | UndoConflictError():
             return CONFLICT
         case TransferError():
             return UNAVAILABLE

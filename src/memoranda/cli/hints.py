@@ -13,7 +13,7 @@ from memoranda.cli.names import format_namespace
 from memoranda.cli.settings import NAMESPACE_VARIABLE, Settings
 from memoranda.store.urls import redacted
 
-_HINT = re.compile(r"`memoranda ((?:proposals |episodes )?[a-z]+)([^`]*)`")
+_HINT = re.compile(r"`memoranda ((?:proposals |episodes |consolidate )?[a-z]+)([^`]*)`")
 # The commands whose paths lie in one namespace; `ls` without a path lists the namespaces.
 _IN_A_NAMESPACE = frozenset(
     ("ls", "tree", "cat", "grep", "glob", "write", "edit", "rm", "mv", "log", "diff", "blame", "restore", "search")

@@ -96,6 +96,11 @@ class Session:
             self._writes = not dry_run
         return self._store
 
+    def use(self, store: MemoryStore) -> None:
+        """Work on a store that somebody has opened already, where the command has opened none."""
+        if self._store is None:
+            self._store = store
+
     def _finish_index(self, store: MemoryStore) -> None:
         """Give what was written its vectors, if there is an embedder, and if that is soon done."""
         if index_setting(self.settings) is None:

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from memoranda.cli.names import format_namespace
-from memoranda.cli.output import Part, human_size, human_time, printable
+from memoranda.cli.output import Part, counted, human_size, human_time, printable
 
 if TYPE_CHECKING:
     from memoranda.cli.session import Session
+    from memoranda.consolidation.reports import RunReport
     from memoranda.store.changes import Author, Committed
+    from memoranda.store.jobs import Job
     from memoranda.store.recalled import Hit, ScoreParts
+    from memoranda.store.runs import Run, RunChange
+    from memoranda.store.schedules import Schedule
     from memoranda.store.turns import Episode, RecordedTurn, ThreadSummary
     from memoranda.store.types import KeyEntry, Revision
 
@@ -202,3 +206,131 @@ def episode(found: Episode) -> dict[str, Any]:
             for each in found.hits
         ],
     }
+
+
+def run(found: Run) -> dict[str, Any]:
+    """One run of a consolidator."""
+    return {
+        "id": found.id,
+        "consolidator": found.consumer,
+        "namespace": list(found.scope),
+        "after": found.after,
+        "to": found.to,
+        "status": found.status,
+        "turns": found.turns,
+        "changes": [run_change(each) for each in found.changes],
+        "model": found.model,
+        "tokens_in": found.tokens_in,
+        "tokens_out": found.tokens_out,
+        "attempts": found.attempts,
+        "started_at": found.started_at,
+        "ended_at": found.ended_at,
+        "proposal": found.proposal,
+        "undone_by": found.undone_by,
+        "error": found.error,
+        "summary": found.summary,
+        "job": found.job,
+    }
+
+
+def run_change(found: RunChange) -> dict[str, Any]:
+    """One item that a run changed."""
+    return {
+        "namespace": list(found.namespace),
+        "key": found.key,
+        "operation": found.operation,
+        "revision": found.revision,
+        "before": found.before,
+        "to": found.to,
+        "sources": list(found.sources),
+    }
+
+
+def schedule(found: Schedule) -> dict[str, Any]:
+    """When jobs are made by themselves."""
+    return {
+        "name": found.name,
+        "consolidator": found.queue,
+        "kind": found.kind,
+        "line": found.line,
+        "zone": found.zone,
+        "minutes": found.minutes,
+        "prefix": list(found.prefix),
+        "paused": found.paused,
+        "created_at": found.created_at,
+        "last_due": found.last_due,
+        "next_due": found.next_due,
+    }
+
+
+def job(found: Job) -> dict[str, Any]:
+    """Something that a worker has to do."""
+    return {
+        "number": found.number,
+        "consolidator": found.queue,
+        "namespace": None if found.scope is None else list(found.scope),
+        "state": found.state,
+        "due_at": found.due_at,
+        "attempts": found.attempts,
+        "worker": found.worker,
+        "error": found.error,
+    }
+
+
+RUN_STYLES = {
+    "applied": "green",
+    "unchanged": "dim",
+    "nothing": "dim",
+    "preview": "cyan",
+    "proposed": "yellow",
+    "rejected": "red",
+    "busy": "yellow",
+    "lost": "yellow",
+    "failed": "bold red",
+    "parked": "bold red",
+    "undone": "magenta",
+}
+_STATUSES = {
+    "nothing": "nothing new",
+    "preview": "not applied",
+    "busy": "another is at work on it",
+    "lost": "another has taken it over",
+}
+
+
+def report(found: RunReport) -> dict[str, Any]:
+    """What came of consolidating one namespace."""
+    return {
+        "namespace": list(found.scope),
+        "status": found.status,
+        "runs": [run(each) for each in found.runs],
+        "after": found.after,
+        "to": found.to,
+        "turns": found.turns,
+        "diff": found.diff,
+        "summary": found.summary,
+        "error": found.error,
+        "attempts": found.attempts,
+        "model": found.model,
+        "tokens_in": found.tokens_in,
+        "tokens_out": found.tokens_out,
+        "seconds": found.seconds,
+    }
+
+
+def report_parts(found: RunReport) -> list[Part]:
+    """The same in a line: what came of it, in which runs, of how many turns."""
+    parts: list[Part] = [(_STATUSES.get(found.status, found.status), RUN_STYLES[found.status])]
+    if found.runs:
+        parts += ["  ", (" ".join(each.id for each in found.runs), "bold yellow")]
+    if found.turns:
+        parts.append(f"  {counted(found.turns, 'turn')}")
+    changes = sum(len(each.changes) for each in found.runs)
+    if changes:
+        parts.append(f", {counted(changes, 'change')}")
+    if found.proposal:
+        parts.append(f"  {found.proposal}")
+    said = found.error if not found.ok or found.error else found.summary
+    if said:
+        parts.append(f"  {printable(' '.join(said.split()))}")
+    return parts

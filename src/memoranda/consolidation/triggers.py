@@ -1,0 +1,39 @@
+"""What made a job, and what that asks of its worker before the consolidator's turn has come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from memoranda.store.changes import Namespace
+    from memoranda.store.jobs import Job
+
+FAN_OUT: Final = "fan_out"
+"""The kind of a schedule's job: it makes one job for each scope in which something was said."""
+IDLE: Final = "idle"
+"""The kind of the job of a scope in which nothing was said for a while."""
+
+
+def is_fan_out(job: Job) -> bool:
+    """Whether a job only makes others."""
+    return job.payload.get("kind") == FAN_OUT
+
+
+def waits_for_silence(job: Job) -> bool:
+    """Whether a job was made because nothing was said in its scope: a message since then re-arms that."""
+    return job.payload.get("kind") == IDLE
+
+
+def schedule_name(consumer: str, prefix: Namespace = (), *, idle: bool = False) -> str:
+    """What a schedule is called that is given no name: there is one of each kind for each prefix.
+
+    Args:
+        consumer: The name of its consolidator.
+        prefix: Labels that the scopes start with which it is for.
+        idle: Whether it waits for silence.
+
+    Example:
+        >>> schedule_name("consolidation"), schedule_name("consolidation", ("acme", "ann"), idle=True)
+        ('consolidation', 'consolidation idle acme/ann')
+    """
+    return " ".join((consumer, *(["idle"] if idle else []), *(["/".join(prefix)] if prefix else [])))
