@@ -78,7 +78,7 @@ class Keeper:
 
     def document_of(self, namespace: Namespace, revision: int) -> Steps[Document]:
         """The document at a revision; 0: before there was any."""
-        if revision == 0 and revision is not False:
+        if revision == 0:
             return self.schema.defaults()
         item = yield from ask(self.store.get_at, namespace, self.key, revision=revision)
         return (yield from self.healed(item.value, revision, strict=True)).fitted.document
