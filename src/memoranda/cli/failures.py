@@ -73,6 +73,11 @@ _TERMS = (
         "write what is wanted yourself and reject it",
     ),
     (re.compile(r"\bList the proposals to see which there are\b"), "`memoranda proposals list` lists those there are"),
+    (
+        re.compile(r"\bList the schedules to see which there are\b"),
+        "`memoranda consolidate schedule --list` lists those there are",
+    ),
+    (re.compile(r"\bList the runs to see which there are\b"), "`memoranda consolidate runs` lists those there are"),
     (re.compile(r"\bUse sqlite:///memory\.db, memory:// or\b"), "Use sqlite:///memory.db or"),
 )
 

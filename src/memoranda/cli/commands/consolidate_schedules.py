@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from memoranda.store.schedules import Schedule
 
 
+_FIELDS = 5
+
+
 def _switch(option: str, what: str) -> typer.models.OptionInfo:
     return typer.Option(option, metavar="NAME", help=what, show_default=False)
 
@@ -32,10 +35,10 @@ def _switch(option: str, what: str) -> typer.models.OptionInfo:
 def schedule(
     session: Session,
     line: Annotated[
-        str | None,
+        list[str] | None,
         typer.Argument(
             metavar="LINE",
-            help="A cron line: minute, hour, day, month, day of the week.",
+            help="A cron line, quoted: minute, hour, day of the month, month, day of the week.",
             show_default=False,
         ),
     ] = None,
@@ -79,14 +82,15 @@ def schedule(
     With -n it is for the namespaces that start with those labels. Each due time fires once, however many workers
     there are; what was missed while none ran is caught up once. Without anything it lists the schedules.
     """
-    asked = {"LINE": line, "--idle": idle, "--list": every or None}
+    cron = _one_line(line or [])
+    asked = {"LINE": cron, "--idle": idle, "--list": every or None}
     asked |= {"--pause": pause, "--resume": resume, "--remove": remove}
     given = [option for option, value in asked.items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} were both given.", "Give one of them.")
-    if zone is not None and line is None:
+    if zone is not None and cron is None:
         raise UsageError("--zone says nothing without a cron line.", "Leave it out, or give LINE.")
-    if name is not None and line is None and idle is None:
+    if name is not None and cron is None and idle is None:
         raise UsageError("--name says nothing here.", "Give LINE or --idle with it, or leave it out.")
     if pause is not None:
         _told(session, session.reading().schedules.pause(pause), " is paused.")
@@ -99,10 +103,19 @@ def schedule(
             session.out.data({"name": remove, "removed": True})
         else:
             session.out.line(printable(remove), " is removed.")
-    elif line is None and idle is None:
+    elif cron is None and idle is None:
         _list(session, consumer)
     else:
-        _put(session, line, zone, idle, name, consumer_name(consumer))
+        _put(session, cron, zone, idle, name, consumer_name(consumer))
+
+
+def _one_line(parts: list[str]) -> str | None:
+    """The cron line, which a shell takes apart where it is not quoted, and whose stars it takes for files."""
+    if len(parts) > 1:
+        line = " ".join(parts)
+        meant = f"'{line}'" if len(parts) == _FIELDS else "'0 */6 * * *'"
+        raise UsageError(f"The cron line came in {len(parts)} parts.", f"Quote it, as {meant}.")
+    return parts[0] if parts else None
 
 
 def _put(
