@@ -1,0 +1,299 @@
+"""The writing step of a collection: look first, then insert, update, supersede or skip, in one transaction.
+
+A memory whose identity or text is known joins the timeline of its fact. Any other is compared with those that a search
+finds: what says the same is skipped, and with a model, the model decides about the rest. Somebody else who writes the
+same fact meanwhile makes the step start again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+
+from langgraph.store.base import GetOp
+
+from memoranda.backends.steps import Steps, ask
+from memoranda.errors import ItemNotFoundError, RevisionNotFoundError, SearchUnavailableError, StoreBusyError
+from memoranda.knowledge.deciding import Decision, decide
+from memoranda.knowledge.duplicates import digest_of, likeness
+from memoranda.knowledge.memories import Shelf, Version, from_item, slot_of, text_of
+from memoranda.knowledge.timeline import Placed, Statement, closed, corrected, find_known, place
+from memoranda.store.changes import Author, Change, ChangeSet
+from memoranda.store.store import MemoryStore
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+Action: TypeAlias = Literal["inserted", "updated", "superseded", "skipped"]
+
+_CANDIDATES: Final = 10
+_TRIES: Final = 20
+_REMEMBERED: Final = 50
+"""So many revisions of a forgotten memory are looked at, to know what was said before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What came of a memory that was to be saved.
+
+    Args:
+        id: The memory that says it now.
+        action: `inserted`: it is new. `updated`: it took the place of one that said it less well, or is known to hold
+            since earlier. `superseded`: it is true now, and what was true before holds no more. `skipped`: it was
+            known.
+        superseded: The ids of the memories that are not current any more.
+    """
+
+    id: str
+    action: Action
+    superseded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One writing step, all but what is written.
+
+    Args:
+        store: The store.
+        shelf: Where in it.
+        identity: The fields that make it the same fact; none: the whole text does.
+        near: How alike two memories must be to be the same.
+        model: What decides about those that are only related; None: nothing does, they are all kept.
+        schema: The JSON Schema of a memory, for the model.
+        checked: Makes JSON that fits the schema of what the model wrote.
+        author: Who writes.
+    """
+
+    store: MemoryStore
+    shelf: Shelf
+    identity: tuple[str, ...]
+    near: float
+    model: str | BaseChatModel | None
+    schema: Mapping[str, Any]
+    checked: Callable[[Any], dict[str, Any]]
+    author: Author
+
+    # --- the step ---------------------------------------------------------------------------------------------
+
+    def save(self, value: dict[str, Any], at: datetime, sources: tuple[str, ...], *, is_dated: bool) -> Steps[Saved]:
+        """Save a memory; see `Collection.save`."""
+        statement = Statement(self._slot(value), digest_of(value), value, at, sources, is_dated)
+        for _ in range(_TRIES):
+            saved = yield from self._try(statement)
+            if saved is not None:
+                return saved
+        raise StoreBusyError(
+            f"Others kept changing the same memory during {_TRIES} attempts to save it.", "Save it again."
+        )
+
+    def _try(self, statement: Statement) -> Steps[Saved | None]:
+        """One attempt; None where somebody else was faster."""
+        timeline = yield from self._known_timeline(statement)
+        if timeline:
+            return (yield from self._land(timeline, place(timeline, statement), statement))
+        if (forgotten := (yield from self._forgotten(statement))) is not None:
+            return Saved(forgotten, "skipped")
+        candidates: list[Version] = []
+        if not self.identity:
+            candidates = yield from self._candidates(statement)
+            near = max(candidates, key=lambda version: likeness(version.value, statement.value), default=None)
+            if near is not None and likeness(near.value, statement.value) >= self.near:
+                same = replace(statement, slot=near.slot, digest=near.digest, value=near.value)
+                timeline = yield from self.timeline(near)
+                return (yield from self._land(timeline, place(timeline, same), same))
+        candidates = [version for version in candidates if version.valid_to is None]
+        if self.model is None or not candidates:
+            return (yield from self._land((), place((), statement), statement))
+        decision = yield from decide(self.model, statement, candidates, self.schema, self.checked)
+        return (yield from self._carry_out(decision, statement))
+
+    def _slot(self, value: Mapping[str, Any]) -> str:
+        same = {name: value.get(name) for name in self.identity} if self.identity else value
+        return "m" + digest_of(same)
+
+    def _known_timeline(self, statement: Statement) -> Steps[Sequence[Version]]:
+        """The timeline of what is the same memory; empty for a new one."""
+        current = yield from self.current(statement.slot)
+        if current is not None and not statement.sources and statement.at >= max(current.stated):
+            return (current,)  # the past has no say in what is said now
+        if current is not None:
+            return (yield from self.timeline(current))
+        past = yield from self.past(statement.slot)
+        if not past:
+            return ()
+        # A text that was superseded, perhaps several times: the timeline that it was in last.
+        return (yield from self.timeline(past[-1]))
+
+    def _candidates(self, statement: Statement) -> Steps[list[Version]]:
+        """What a search finds about the same; for what is dated or has sources, what was superseded too."""
+        try:
+            hits = yield from ask(
+                self.store.recall, self.shelf.namespace, text_of(statement.value), k=_CANDIDATES, kinds=("item",)
+            )
+        except SearchUnavailableError:
+            return []
+        # What is dated, or came from messages, may be something old that is told again.
+        folders = (self.shelf.current_folder,)
+        if statement.is_dated or statement.sources:
+            folders = (*folders, self.shelf.superseded_folder)
+        keys = dict.fromkeys(hit.key for hit in hits if hit.key.startswith(folders))
+        return (yield from self.read(list(keys)))
+
+    def _carry_out(self, decision: Decision, statement: Statement) -> Steps[Saved | None]:
+        """Do what the model decided."""
+        if decision.kind == "insert":
+            return (yield from self._land((), place((), statement), statement))
+        first, *others = decision.about
+        timeline = yield from self.timeline(first)
+        if not any(version.id == first.id and version.revision == first.revision for version in timeline):
+            return None
+        if decision.kind == "skip":
+            same = replace(statement, slot=first.slot, digest=first.digest, value=first.value)
+            return (yield from self._land(timeline, place(timeline, same), same))
+        if decision.kind == "supersede":
+            return (yield from self._land(timeline, place(timeline, statement), statement, others))
+        better = replace(
+            statement,
+            value=decision.value,
+            digest=digest_of(decision.value),
+            slot=self._slot(decision.value),
+        )
+        if better.digest == first.digest:
+            return (yield from self._land(timeline, place(timeline, better), better))
+        if better.slot != first.slot and (yield from self.current(better.slot)) is not None:
+            # Another memory says just that: it stays, and this one goes.
+            return (yield from self._try(better))
+        return (yield from self._land(timeline, corrected(timeline, first, better), better, action="updated"))
+
+    def _land(
+        self,
+        timeline: Sequence[Version],
+        placed: Placed,
+        statement: Statement,
+        others: Sequence[Version] = (),
+        action: Action | None = None,
+    ) -> Steps[Saved | None]:
+        """Write what is different now; None where somebody else was faster."""
+        others = [other for other in others if other.valid_from <= statement.at and placed.is_new]
+        before = (*timeline, *others)
+        after = (*placed.versions, *(closed(other, statement.at, placed.id) for other in others))
+        gone = tuple(
+            old.id for old in before if old.valid_to is None and any(new.id == old.id and new.valid_to for new in after)
+        )
+        changes = self.changes(before, after)
+        if changes and not (yield from self.commit(changes)):
+            return None
+        if action is None:
+            earlier = next((old for old in before if old.id == placed.id), None)
+            now = next(new for new in after if new.id == placed.id)
+            if placed.is_new:
+                action = "superseded" if gone else "inserted"
+            else:
+                action = "updated" if earlier is not None and now.valid_from < earlier.valid_from else "skipped"
+        return Saved(placed.id, action, gone)
+
+    def _forgotten(self, statement: Statement) -> Steps[str | None]:
+        """The id of a memory that was forgotten and is only told again here, as its history knows."""
+        if not statement.is_dated and not statement.sources:
+            return None
+        key = self.shelf.current_key(statement.slot)
+        revisions = yield from ask(self.store.history, self.shelf.namespace, key, limit=_REMEMBERED)
+        for revision in revisions:
+            if revision.operation == "delete":
+                continue
+            try:
+                item = yield from ask(self.store.get_at, self.shelf.namespace, key, revision=revision.revision)
+            except (ItemNotFoundError, RevisionNotFoundError):  # forgotten for good meanwhile
+                return None
+            version = from_item(item.value, 0)
+            if version is None:
+                continue
+            is_older = statement.is_dated and statement.at <= version.stated[-1]
+            if is_older or find_known((version,), statement) is not None:
+                return version.id
+        return None
+
+    def forget(self, id: str) -> Steps[bool]:
+        """Take away all versions of a fact; see `Collection.forget`."""
+        for _ in range(_TRIES):
+            version = yield from self.version(id)
+            if version is None:
+                return False
+            timeline = yield from self.timeline(version)
+            if (yield from self.commit([self.shelf.delete(each) for each in timeline])):
+                return True
+        raise StoreBusyError(
+            f"Others kept changing the same memory during {_TRIES} attempts to forget it.", "Forget it again."
+        )
+
+    # --- reading and writing versions ----------------------------------------------------------------------------
+
+    def current(self, slot: str) -> Steps[Version | None]:
+        """The current version of a slot."""
+        found = yield from self.read([self.shelf.current_key(slot)])
+        return found[0] if found else None
+
+    def past(self, slot: str) -> Steps[list[Version]]:
+        """The superseded versions of a slot, the earliest first."""
+        entries = yield from ask(
+            self.store.list_keys, self.shelf.namespace, self.shelf.past_folder(slot), recursive=True
+        )
+        found = yield from self.read([entry.key for entry in entries])
+        return sorted(found, key=_order)
+
+    def version(self, id: str) -> Steps[Version | None]:
+        """A version by its id, current or not."""
+        slot = slot_of(id)
+        keys = [self.shelf.current_key(slot), self.shelf.past_folder(slot) + id]
+        return next((version for version in (yield from self.read(keys)) if version.id == id), None)
+
+    def timeline(self, version: Version) -> Steps[list[Version]]:
+        """All versions of the fact of one of them, the earliest first."""
+        if self.identity:
+            found = yield from self.past(version.slot)
+            current = yield from self.current(version.slot)
+            return found if current is None else [*found, current]
+        found = [version]
+        while (before := found[0].before) is not None:
+            earlier = yield from self.version(before)
+            if earlier is None or any(one.id == earlier.id for one in found):
+                break
+            found.insert(0, earlier)
+        while (after := found[-1].after) is not None:
+            later = yield from self.version(after)
+            if later is None or any(one.id == later.id for one in found):
+                break
+            found.append(later)
+        return found
+
+    def read(self, keys: Sequence[str]) -> Steps[list[Version]]:
+        """The versions that lie at some keys, in one reading."""
+        if not keys:
+            return []
+        wanted = [GetOp(self.shelf.namespace, key) for key in keys]
+        items = cast("list[Any]", (yield from ask(self.store.batch, wanted)))
+        found = [None if item is None else from_item(item.value, item.revision) for item in items]
+        return [version for version in found if version is not None]
+
+    def changes(self, before: Sequence[Version], after: Sequence[Version]) -> list[Change]:
+        """The changes that lead from some versions to others."""
+        old = {self.shelf.key_of(version): version for version in before}
+        new = {self.shelf.key_of(version): version for version in after}
+        found: list[Change] = [self.shelf.delete(version) for key, version in old.items() if key not in new]
+        for key, version in new.items():
+            there = old.get(key)
+            if there is None or not there.same_as(version):
+                found.append(self.shelf.write(version, 0 if there is None else there.revision))
+        return found
+
+    def commit(self, changes: Sequence[Change]) -> Steps[bool]:
+        """Land changes together; False where something was changed meanwhile, and nothing landed."""
+        result = yield from ask(self.store.commit, ChangeSet(changes, self.author), on_conflict="return")
+        return not result.conflicts
+
+
+def _order(version: Version) -> tuple[datetime, datetime, str]:
+    assert version.valid_to is not None
+    return (version.valid_from, version.valid_to, version.id)
