@@ -90,7 +90,7 @@ def request(mark: str, memory: str, conversation: str, turns: str) -> str:
         conversation: The turns as they are shown.
         turns: Which ids of turns there are, in words.
     """
-    return _REQUEST.format(mark=mark, memory=memory, conversation=conversation, turns=turns)
+    return _REQUEST.format(mark=mark, memory=memory, conversation=conversation.strip("\n"), turns=turns)
 
 
 NOT_FINISHED: Final = (

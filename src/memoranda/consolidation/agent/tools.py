@@ -53,10 +53,13 @@ class Work:
 
     @property
     def turns_there(self) -> str:
-        """How the turns of the task are called."""
+        """How the turns of the task are called, for the model."""
         labels = [*self.task.labels]
+        if not labels:
+            return "there is none: pass []"
         few = labels if len(labels) <= _MOST_NAMED else [*labels[:2], "…", labels[-1]]
-        return f"there are {', '.join(few)}" if len(labels) > 1 else f"there is {labels[0] if labels else 'none'}"
+        there = f"there are {', '.join(few)}" if len(labels) > 1 else f"there is {labels[0]}"
+        return f"{there}; what comes from a note alone names none: pass []" if self.task.events else there
 
     # --- reading --------------------------------------------------------------------------------------------
 
@@ -152,7 +155,7 @@ class Work:
 
     def _sources(self, turns: list[str]) -> list[str]:
         """The message ids of the turns that a change comes from."""
-        if not turns:
+        if not turns and self.task.labels and not self.task.events:
             raise ToolException(f"Error: the change names no turn. Pass those that it comes from; {self.turns_there}.")
         try:
             return [self.task.message_id(turn) for turn in turns]
