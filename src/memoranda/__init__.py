@@ -43,12 +43,17 @@ if TYPE_CHECKING:
     from memoranda.store.forgetting import Receipt as Receipt
     from memoranda.store.index_status import EmbedderIndex as EmbedderIndex
     from memoranda.store.index_status import IndexStatus as IndexStatus
+    from memoranda.store.jobs import Job as Job
     from memoranda.store.namespaces import InvalidNamespaceError as InvalidNamespaceError
     from memoranda.store.opening import aopen_store as aopen_store
     from memoranda.store.opening import open_store as open_store
     from memoranda.store.recalled import Hit as Hit
     from memoranda.store.recalled import Recall as Recall
     from memoranda.store.recalled import ScoreParts as ScoreParts
+    from memoranda.store.runs import Run as Run
+    from memoranda.store.runs import RunChange as RunChange
+    from memoranda.store.runs import Unread as Unread
+    from memoranda.store.schedules import Schedule as Schedule
     from memoranda.store.store import MemoryStore as MemoryStore
     from memoranda.store.turns import Turn as Turn
     from memoranda.store.types import BlameLine as BlameLine
@@ -101,7 +106,10 @@ _EXPORTS = {
     ],
     "memoranda.store.forgetting": ["Receipt"],
     "memoranda.store.index_status": ["EmbedderIndex", "IndexStatus"],
+    "memoranda.store.jobs": ["Job"],
     "memoranda.store.recalled": ["Hit", "Recall", "ScoreParts"],
+    "memoranda.store.runs": ["Run", "RunChange", "Unread"],
+    "memoranda.store.schedules": ["Schedule"],
     "memoranda.store.turns": ["Turn"],
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}

@@ -30,6 +30,7 @@ class Removed:
         turns: Recorded messages.
         threads: Conversations of which nothing is left.
         index_blocks: Parts of the search index, words and vectors, that were deleted or written anew.
+        cleared_runs: Runs that stay, without what they said about turns that are gone.
     """
 
     namespace: Namespace | None
@@ -39,6 +40,7 @@ class Removed:
     turns: int = 0
     threads: int = 0
     index_blocks: int = 0
+    cleared_runs: int = 0
 
     def __add__(self, other: Removed) -> Removed:
         return Removed(self.namespace, self.whole, *(self._count(n) + other._count(n) for n in COUNTED))
@@ -93,6 +95,9 @@ class Receipt:
         proposals: How many proposals are gone, with what was decided about them.
         shared_proposals: How many of those would have changed other namespaces too.
         cursors: How many cursors are gone: how far consumers had read there.
+        jobs: How many jobs are gone, done or not.
+        runs: How many runs of consolidators are gone.
+        schedules: How many schedules are gone, that were for these namespaces alone.
         threads: The ids of the conversations that were recorded there, or that something there was written in.
         checkpoints: Of how many of them the checkpoints are gone; None: no checkpointer was given.
         mentions: Revisions elsewhere that name whom or what was forgotten, `MOST_MENTIONS` at most.
@@ -118,6 +123,9 @@ class Receipt:
     vacuumed: bool = False
     unreached: tuple[str, ...] = ()
     dry_run: bool = False
+    jobs: int = 0
+    runs: int = 0
+    schedules: int = 0
 
     @property
     def counts(self) -> dict[str, int]:
@@ -126,6 +134,7 @@ class Receipt:
         whole = sum(each.whole and each.namespace is not None for each in self.removed)
         found = {"namespaces": whole, **{name: int(getattr(total, name)) for name in COUNTED}}
         found |= {"proposals": self.proposals, "cursors": self.cursors}
+        found |= {"jobs": self.jobs, "runs": self.runs, "schedules": self.schedules}
         return found if self.checkpoints is None else {**found, "checkpoints": self.checkpoints}
 
     @property
@@ -157,6 +166,9 @@ class Receipt:
         for count, noun in (
             (self.proposals, "proposal"),
             (self.cursors, "cursor"),
+            (self.jobs, "job"),
+            (self.runs, "run"),
+            (self.schedules, "schedule"),
             (self.checkpoints or 0, "conversation's checkpoints"),
         ):
             if count:

@@ -51,9 +51,10 @@ def export_bundle(
 ) -> TransferReport:
     """Write every item with its whole history, every recorded turn and every proposal into one file.
 
-    Each namespace is read from one snapshot. What has outlived its time to live is left out. The file appears under
-    its name only when it is complete, so that whatever happens an older bundle there is either still there or replaced
-    by a whole one.
+    Each namespace is read from one snapshot. What has outlived its time to live is left out. Cursors, jobs, schedules
+    and runs stay behind: they go by the positions that turns have in this store. The file appears under its name only
+    when it is complete, so that whatever happens an older bundle there is either still there or replaced by a whole
+    one.
 
     Args:
         store: The store to read.

@@ -24,6 +24,7 @@ from memoranda.store.operations.forget_namespaces import (
     selected,
 )
 from memoranda.store.operations.forget_turns import Named, forget_turns, namespaces_with
+from memoranda.store.operations.forget_work import Work, count_work, forget_jobs, forget_runs, forget_schedules
 from memoranda.store.operations.turns import checked_thread
 from memoranda.store.selection import Selection
 from memoranda.store.values import to_datetime
@@ -69,11 +70,12 @@ def forget(
     """Forget a namespace, a conversation or a person: everything of it is removed, history and index included.
 
     Other than deleting, this cannot be undone. Files with all their revisions, documents, recorded turns, proposals,
-    cursors, words and vectors of the index go, in short transactions, so that nobody who writes elsewhere has to wait
-    for long; then the database's files are cleaned of them. No other namespace changes: their digests are as before.
-    A call that was stopped is completed by the next one, whatever that one is about.
+    jobs, runs, cursors, words and vectors of the index go, in short transactions, so that nobody who writes elsewhere
+    has to wait for long; then the database's files are cleaned of them. No other namespace changes: their digests are
+    as before. A call that was stopped is completed by the next one, whatever that one is about.
 
-    A proposal that concerns a forgotten namespace goes as a whole, even if it would change others too.
+    A proposal that concerns a forgotten namespace goes as a whole, even if it would change others too. Runs over
+    conversations that stay keep the range that they cover, without what they say about what is forgotten.
 
     Args:
         context: The store's settings.
@@ -115,11 +117,13 @@ def forget(
             yield from _forget_checkpoints(checkpointer, threads)
         checkpoints = len(threads)
     if thread is None:
+        yield from work.jobs()
         yield from work.proposals()
         yield from work.namespaces()
     yield from work.turns()
     if thread is None:
         yield from work.cursors()
+        yield from work.runs()
     if not dry_run:
         context.blocks.clear()
     name = subject if subject is not None else scope[-1] if scope and thread is None else None
@@ -151,6 +155,7 @@ def forget(
         vacuumed,
         tuple(unreached),
         dry_run,
+        *work.done_later,
     )
 
 
@@ -221,6 +226,7 @@ class _Work:
         self.removed: list[Removed] = []
         self.shared_threads: list[str] = []
         self.gone_proposals = self.shared_proposals = self.gone_cursors = 0
+        self.done_later = Work()
 
     def threads(self) -> Operation[list[str]]:
         """The ids of the conversations concerned."""
@@ -235,6 +241,26 @@ class _Work:
             rows = yield from transact("snapshot", asked)
         self.shared_threads = [thread for thread, shared in rows if shared]
         return [thread for thread, shared in rows if not shared]
+
+    def jobs(self) -> Operation[None]:
+        """Those about the namespaces, before these: what is being done there does not land any more."""
+        if self._dry_run:
+            self.done_later = yield from count_work(self._context, self._selection)
+            return
+        schedules = yield from forget_schedules(self._context, self._selection)
+        jobs = yield from forget_jobs(self._context, self._selection)
+        self.done_later = Work(jobs, 0, schedules)
+        self._tell(jobs + schedules)
+
+    def runs(self) -> Operation[None]:
+        """Those over the namespaces, and jobs that were queued meanwhile."""
+        if self._dry_run:
+            return
+        jobs = yield from forget_jobs(self._context, self._selection)
+        actors = () if self._subject is None else (self._subject, f"user:{self._subject}")
+        runs = yield from forget_runs(self._context, self._selection, actors)
+        self.done_later = Work(self.done_later.jobs + jobs, runs, self.done_later.schedules)
+        self._tell(jobs + runs)
 
     def proposals(self) -> Operation[None]:
         """Those that concern one of the namespaces."""
@@ -292,7 +318,7 @@ class _Work:
             self._tell(removed.rows)
 
     def _tell(self, count: int) -> None:
-        if self._progress is not None:
+        if self._progress is not None and count:
             self._progress(count)
 
 

@@ -150,5 +150,7 @@ def _forget_proposal(context: Context, number: int, selection: Selection, dry_ru
             Sql("delete_proposal_scope", {"tenant": context.tenant, "labels": labels, "number": number})
             for labels in sorted(map(encode_namespace, namespaces))
         ]
+        # A run that it came from has nothing to wait for any more.
+        yield Batch([Sql("proposal_gone", {"tenant": context.tenant, "number": number})])
         yield Batch([Sql("delete_proposal", {"number": number}), *scopes], last=True)
     return not all(map(selection.holds, namespaces))

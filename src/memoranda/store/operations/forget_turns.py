@@ -23,6 +23,7 @@ from memoranda.store.forgetting import Removed
 from memoranda.store.namespaces import decode_namespace
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.forget_traces import add_traces
+from memoranda.store.operations.forget_work import clear_runs
 from memoranda.store.operations.indexing import IndexKind, IndexScope, Part
 from memoranda.store.operations.item_passages import NUMBER_MASK, unpack_placed
 from memoranda.store.operations.workspace import NUMBER_BITS
@@ -138,6 +139,7 @@ def _forget(context: Context, labels: str, named: Named, name: str, seen: _Seen)
     rewritten = yield from _without(scope, listed, numbers, seen)
     threads = sorted({row[1] for row in rows})
     gone = 0
+    cleared = yield from clear_runs(context, labels, {row[0] & NUMBER_MASK: row[3] for row in rows})
     if rows:
         places = [{"namespace_id": scope.namespace_id, "thread_id": thread} for thread in threads]
         upto = {**place, "last_row": rows[-1][0]}
@@ -150,7 +152,8 @@ def _forget(context: Context, labels: str, named: Named, name: str, seen: _Seen)
     if rewritten:
         yield Batch(rewritten, last=True)
     deleted = sum(statement.name == "delete_block" for statement in rewritten)
-    return Removed(None, False, turns=len(rows), threads=gone, index_blocks=deleted), len(rows) == _PAGE
+    removed = Removed(None, False, turns=len(rows), threads=gone, index_blocks=deleted, cleared_runs=cleared)
+    return removed, len(rows) == _PAGE
 
 
 def _leave_traces(context: Context, at: dict[str, Any], message_ids: list[str]) -> Body[None]:

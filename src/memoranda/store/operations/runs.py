@@ -273,6 +273,27 @@ def settle(
     return [_settled(found, status, changes)]
 
 
+def check_ranges(context: Context, labels: str) -> Body[list[str]]:
+    """Say where the runs of a scope do not cover every turn up to their consumer's cursor once."""
+    place = {"tenant": context.tenant, "labels": labels}
+    ranges, cursors = yield Batch([Sql("ranges_of_scope", place), Sql("cursors_of_scope", place)])
+    problems: list[str] = []
+    positions: dict[str, int] = {}
+    for consumer, after, to in ranges:
+        before = positions.get(consumer, 0)
+        if after > before:
+            problems.append(f"no run of {consumer} covers the turns behind {before} up to {after}.")
+        elif after < before:
+            problems.append(f"two runs of {consumer} cover the turns behind {after} up to {min(before, to)}.")
+        positions[consumer] = max(before, to)
+    standing = {str(consumer): int(position) for consumer, position in cursors}
+    for consumer, to in positions.items():
+        stands = standing.get(consumer, 0)
+        if stands != to:
+            problems.append(f"the runs of {consumer} go up to {to}, but its cursor stands at {stands}.")
+    return problems
+
+
 # --- rows ---------------------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from memoranda.store.namespaces import decode_namespace, prefix_range
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.digests import EMPTY, content_digest, first_link, next_link, replace_in_sum
 from memoranda.store.operations.index_checking import check_index
+from memoranda.store.operations.runs import check_ranges
 from memoranda.store.types import NamespaceDigest, Verification
 from memoranda.store.values import Kind, Stored
 
@@ -29,7 +30,8 @@ def verify(
 ) -> Operation[Verification]:
     """Rebuild every revision of every item and check it against its digest chain, one namespace at a time.
 
-    The search index is checked too: it holds every passage of what is indexed, and no other.
+    The search index is checked too: it holds every passage of what is indexed, and no other. So are the runs over
+    what was said: those of a consumer cover every turn up to its cursor, and none twice.
 
     Args:
         context: The store's settings.
@@ -104,6 +106,7 @@ def _namespace(
     if len(positions) < revisions or not all(0 < taken <= position for taken in positions):
         problems.append(f"{namespace}: the positions of its revisions are not those that it gave out.")
     problems += [f"{namespace}: {problem}" for problem in (yield from check_index(namespace_id))]
+    problems += [f"{namespace}: {problem}" for problem in (yield from check_ranges(context, labels))]
     return NamespaceDigest(namespace, digest.hex(), items, revisions), problems
 
 

@@ -12,7 +12,7 @@ LIMIT :limit;
 -- The row stays, without a name, as long as the database: who has read it without a lock before finds it changed.
 UPDATE namespaces
 SET tenant = :nobody, labels = 'p' || CAST(id AS {text_type}), position = -1, items = 0, live = 0, digest = :nothing,
-    passages = 0, turns = 0
+    passages = 0, turns = 0, turned_at = NULL
 WHERE tenant = :tenant AND labels = :labels
 RETURNING id;
 

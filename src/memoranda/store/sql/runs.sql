@@ -82,3 +82,12 @@ WHERE n.tenant = :tenant AND n.turned_at >= :since AND (n.turned_at > :since OR 
   AND n.labels >= :low AND n.labels < :high AND n.turns > COALESCE(c.position, 0)
 ORDER BY n.turned_at, n.labels
 LIMIT :limit;
+
+-- name: ranges_of_scope
+SELECT consumer, after_position, to_position
+FROM runs
+WHERE tenant = :tenant AND labels = :labels
+ORDER BY consumer, after_position;
+
+-- name: cursors_of_scope
+SELECT consumer, position FROM cursors WHERE tenant = :tenant AND labels = :labels;

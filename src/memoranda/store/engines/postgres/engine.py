@@ -17,7 +17,7 @@ from psycopg_pool import PoolClosed, PoolTimeout
 from memoranda.errors import SchemaError, StoreClosedError, StoreError, StoreUnavailableError, StoreUrlError
 from memoranda.store.effects import Transact
 from memoranda.store.engines.base import Engine, SchemaState
-from memoranda.store.engines.postgres.errors import RETRYABLE, lost_connection, overtaken, translated
+from memoranda.store.engines.postgres.errors import RETRYABLE, begun_by_another, lost_connection, overtaken, translated
 from memoranda.store.engines.postgres.pools import SCHEMA, AsyncConnection, Connection, Pools, session_options
 from memoranda.store.engines.postgres.steps import Attempt, Repeat, Statements, Steps
 from memoranda.store.migrations import VERSION_TABLE, migrations, pending, unknown_schema
@@ -199,7 +199,8 @@ class PostgresEngine(Engine):
             raise _closed() from error
         attempt.tries += 1
         # A closed pool of an open store was given up because of Ctrl-C in another thread; the next has another.
-        again = isinstance(error, (*RETRYABLE, PoolClosed)) or (lost_connection(error) and not attempt.committing)
+        again = isinstance(error, (*RETRYABLE, PoolClosed)) or begun_by_another(error)
+        again = again or (lost_connection(error) and not attempt.committing)
         if not again or time.monotonic() > attempt.deadline:
             raise self._failure(error, attempt.committing) from error
         return random.uniform(0, min(0.002 * 2**attempt.tries, _LONGEST_PAUSE))

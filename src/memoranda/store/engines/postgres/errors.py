@@ -35,6 +35,11 @@ def overtaken(error: BaseException) -> bool:
     return isinstance(error, pg.NotNullViolation) and error.diag.column_name == "position"
 
 
+def begun_by_another(error: BaseException) -> bool:
+    """Whether another worker began a job of the same namespace just before, so that a new look finds it running."""
+    return isinstance(error, pg.UniqueViolation) and error.diag.constraint_name == "jobs_at_once"
+
+
 def translated(error: psycopg.Error, place: str, *, committing: bool = False) -> MemorandaError:
     """The named error for one of PostgreSQL's.
 
