@@ -5,7 +5,7 @@ from __future__ import annotations
 from memoranda.store.companions import Companion
 from memoranda.store.engines.base import Engine
 from memoranda.store.jobs import Job
-from memoranda.store.operations import jobs, runs, schedules, unread
+from memoranda.store.operations import firing, job_reading, jobs, run_reading, runs, schedules, unread
 from memoranda.store.operations.context import Context
 from memoranda.store.pairs import awaiting, blocking
 from memoranda.store.runs import RunRecord
@@ -49,13 +49,13 @@ class Jobs(Part):
     retry, aretry = blocking(jobs.retry, "Jobs"), awaiting(jobs.retry, "Jobs")
     park, apark = blocking(jobs.park, "Jobs"), awaiting(jobs.park, "Jobs")
     release, arelease = blocking(jobs.release, "Jobs"), awaiting(jobs.release, "Jobs")
-    get, aget = blocking(jobs.get, "Jobs"), awaiting(jobs.get, "Jobs")
-    list, alist = blocking(jobs.list_jobs, "Jobs", "list"), awaiting(jobs.list_jobs, "Jobs", "list")
+    get, aget = blocking(job_reading.get, "Jobs"), awaiting(job_reading.get, "Jobs")
+    list, alist = blocking(job_reading.list_jobs, "Jobs", "list"), awaiting(job_reading.list_jobs, "Jobs", "list")
     resume, aresume = blocking(jobs.resume, "Jobs"), awaiting(jobs.resume, "Jobs")
-    next_due, anext_due = blocking(jobs.next_due, "Jobs"), awaiting(jobs.next_due, "Jobs")
+    next_due, anext_due = blocking(job_reading.next_due, "Jobs"), awaiting(job_reading.next_due, "Jobs")
     sweep, asweep = blocking(jobs.sweep, "Jobs"), awaiting(jobs.sweep, "Jobs")
     fan_out, afan_out = blocking(unread.fan_out, "Jobs"), awaiting(unread.fan_out, "Jobs")
-    is_rearmed, ais_rearmed = blocking(schedules.is_rearmed, "Jobs"), awaiting(schedules.is_rearmed, "Jobs")
+    is_rearmed, ais_rearmed = blocking(firing.is_rearmed, "Jobs"), awaiting(firing.is_rearmed, "Jobs")
 
 
 class Schedules(Part):
@@ -80,7 +80,7 @@ class Schedules(Part):
     pause, apause = blocking(schedules.pause, "Schedules"), awaiting(schedules.pause, "Schedules")
     resume, aresume = blocking(schedules.resume, "Schedules"), awaiting(schedules.resume, "Schedules")
     remove, aremove = blocking(schedules.remove, "Schedules"), awaiting(schedules.remove, "Schedules")
-    fire, afire = blocking(schedules.fire, "Schedules"), awaiting(schedules.fire, "Schedules")
+    fire, afire = blocking(firing.fire, "Schedules"), awaiting(firing.fire, "Schedules")
 
 
 class Runs(Part):
@@ -95,12 +95,12 @@ class Runs(Part):
 
     __slots__ = ()
 
-    get, aget = blocking(runs.get, "Runs"), awaiting(runs.get, "Runs")
-    list, alist = blocking(runs.list_runs, "Runs", "list"), awaiting(runs.list_runs, "Runs", "list")
-    cursor, acursor = blocking(runs.cursor, "Runs"), awaiting(runs.cursor, "Runs")
-    covered, acovered = blocking(runs.covered, "Runs"), awaiting(runs.covered, "Runs")
+    get, aget = blocking(run_reading.get, "Runs"), awaiting(run_reading.get, "Runs")
+    list, alist = blocking(run_reading.list_runs, "Runs", "list"), awaiting(run_reading.list_runs, "Runs", "list")
+    cursor, acursor = blocking(run_reading.cursor, "Runs"), awaiting(run_reading.cursor, "Runs")
+    covered, acovered = blocking(run_reading.covered, "Runs"), awaiting(run_reading.covered, "Runs")
     unread, aunread = blocking(unread.unread, "Runs"), awaiting(unread.unread, "Runs")
-    new_id, anew_id = blocking(runs.new_id, "Runs"), awaiting(runs.new_id, "Runs")
+    new_id, anew_id = blocking(run_reading.new_id, "Runs"), awaiting(run_reading.new_id, "Runs")
     park, apark = blocking(runs.park, "Runs"), awaiting(runs.park, "Runs")
 
     def record(self, run: RunRecord, job: Job | None = None) -> Companion:

@@ -16,7 +16,7 @@ import orjson
 from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
 from memoranda.store.namespaces import decode_namespace
 from memoranda.store.operations.context import Context
-from memoranda.store.operations.runs import decode_changes, encode_changes
+from memoranda.store.operations.run_rows import decode_changes, encode_changes
 from memoranda.store.runs import RunChange
 from memoranda.store.selection import Selection
 

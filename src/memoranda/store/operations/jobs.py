@@ -12,16 +12,15 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-import orjson
-
-from memoranda.errors import InvalidValueError, JobNotFoundError, LeaseLostError
+from memoranda.errors import InvalidValueError, LeaseLostError
 from memoranda.store.changes import Namespace
-from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, transact
-from memoranda.store.jobs import JOB_STATES, LEASE_SECONDS, Job
-from memoranda.store.keys import MAX_NAME_BYTES, is_plain_text
-from memoranda.store.namespaces import decode_namespace, encode_namespace
-from memoranda.store.operations.context import Context, countable
-from memoranda.store.values import to_datetime, to_microseconds
+from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
+from memoranda.store.jobs import LEASE_SECONDS, Job
+from memoranda.store.keys import is_plain_text
+from memoranda.store.namespaces import encode_namespace
+from memoranda.store.operations.context import Context
+from memoranda.store.operations.job_rows import checked_number, checked_queue, encode_payload, job_of, plain
+from memoranda.store.values import to_microseconds
 
 MAX_ORIGIN_BYTES: Final = 128
 """An origin shares an index entry with a queue and a namespace."""
@@ -164,7 +163,7 @@ def _claim(
     row = {**row, "now": now, "lease_until": now + span}
     statements = ("take_over_job", "take_next_job")
     if number is not None:
-        statements, row = ("take_this_job",), {**row, "number": _number(number)}
+        statements, row = ("take_this_job",), {**row, "number": checked_number(number)}
     for name in names:
         for statement in statements:
             rows = yield from query(statement, **row, queue=name)
@@ -316,63 +315,6 @@ def finish_statements(context: Context, job: Job) -> Body[list[Sql]]:
     return [end_statement(context, job, "done")]
 
 
-def get(context: Context, number: int) -> Operation[Job]:
-    """Read one job.
-
-    Args:
-        context: The store's settings.
-        number: Its number.
-
-    Returns:
-        The job.
-
-    Raises:
-        JobNotFoundError: There is none of this number.
-    """
-    asked = partial(query, "job_by_number", tenant=context.tenant, number=_number(number))
-    rows = yield from transact("read", asked)
-    if not rows:
-        raise JobNotFoundError(f"There is no job {number}.", "List the jobs to see which there are.")
-    return job_of(rows[0])
-
-
-def list_jobs(
-    context: Context,
-    queue: str | None = None,
-    scope: Namespace | None = None,
-    state: str | None = None,
-    limit: int | None = 100,
-) -> Operation[list[Job]]:
-    """List jobs, newest first.
-
-    Args:
-        context: The store's settings.
-        queue: Only those of this queue; None: all.
-        scope: Only those about exactly this namespace; None: all.
-        state: `waiting`, `running`, `done` or `parked`; None: all.
-        limit: At most so many; None: all.
-
-    Returns:
-        The jobs.
-
-    Raises:
-        InvalidValueError: There is no such state.
-    """
-    if state is not None and state not in JOB_STATES:
-        raise InvalidValueError(f"{state!r} is no state of a job.", f"Use {', '.join(JOB_STATES)} or None.")
-    params: dict[str, Any] = {
-        "tenant": context.tenant,
-        "queue": "" if queue is None else checked_queue(queue),
-        "state": state or "",
-        "limit": countable(limit),
-    }
-    name = "jobs_newest"
-    if scope is not None:
-        name, params = "jobs_of_scope", {**params, "labels": encode_namespace(scope)}
-    rows = yield from transact("read", partial(query, name, **params))
-    return [job_of(row) for row in rows]
-
-
 def resume(context: Context, number: int) -> Operation[bool]:
     """Let a parked job wait again, as if it had never been begun.
 
@@ -383,34 +325,13 @@ def resume(context: Context, number: int) -> Operation[bool]:
     Returns:
         Whether there is a parked one of this number.
     """
-    asked = partial(query, "resume_job", tenant=context.tenant, number=_number(number))
+    asked = partial(query, "resume_job", tenant=context.tenant, number=checked_number(number))
 
     def body() -> Body[bool]:
         rows = yield from asked(now=context.clock())
         return bool(rows)
 
     return (yield from transact("write", body))
-
-
-def next_due(context: Context, queues: Sequence[str]) -> Operation[datetime | None]:
-    """Say when there is something to do next: a job that waits, a lease that runs out, or a schedule that is due.
-
-    Args:
-        context: The store's settings.
-        queues: Of which queues.
-
-    Returns:
-        When; it may have passed. None: nothing is planned.
-    """
-    places = [{"tenant": context.tenant, "queue": checked_queue(queue)} for queue in queues]
-    statements = ("next_job_due", "next_lease_end", "next_schedule_due")
-
-    def body() -> Body[list[int]]:
-        found = yield Batch([Sql(name, place) for place in places for name in statements], last=True)
-        return [int(rows[0][0]) for rows in found if rows]
-
-    moments = yield from transact("read", body)
-    return to_datetime(min(moments)) if moments else None
 
 
 def sweep(context: Context, older_than: timedelta) -> Operation[int]:
@@ -433,73 +354,8 @@ def sweep(context: Context, older_than: timedelta) -> Operation[int]:
             return swept
 
 
-def checked_queue(queue: str) -> str:
-    """Return the name of a queue, which is that of a consumer too, if every engine can keep it.
-
-    Raises:
-        InvalidValueError: It is none.
-    """
-    if not is_plain_text(queue) or not 0 < len(queue.encode()) <= MAX_NAME_BYTES:
-        raise InvalidValueError(
-            f"The queue {str(queue)[:80]!r} is no name.", f"Use 1 to {MAX_NAME_BYTES} bytes without NUL characters."
-        )
-    return queue
-
-
-def encode_payload(payload: Mapping[str, Any] | None) -> str:
-    """A JSON object as its column keeps it.
-
-    Raises:
-        InvalidValueError: It is none.
-    """
-    try:
-        return orjson.dumps(dict(payload or {})).decode()
-    except (TypeError, ValueError) as error:
-        raise InvalidValueError(
-            f"The payload is no JSON object: {error}.", "Use string keys and JSON values."
-        ) from None
-
-
-def plain(text: str | None) -> str | None:
-    """Words from anywhere, such as those of an error, without what no engine can keep."""
-    return None if text is None else text.replace("\x00", "").encode("utf-8", "replace").decode()
-
-
-def job_of(row: Row) -> Job:
-    """A row as callers see it."""
-    number, queue, labels, origin, state, due_at, attempts, lease, lease_until, worker, payload, error, *times = row
-    created_at, started_at, ended_at = times
-    return Job(
-        int(number),
-        queue,
-        decode_namespace(labels) if labels else None,
-        origin,
-        state,
-        to_datetime(due_at),
-        int(attempts),
-        lease,
-        _moment(lease_until),
-        worker,
-        orjson.loads(payload),
-        error,
-        _moment(created_at),
-        _moment(started_at),
-        _moment(ended_at),
-    )
-
-
-def _moment(at: int | None) -> datetime | None:
-    return None if at is None else to_datetime(at)
-
-
 def _held(job: Job) -> dict[str, Any]:
     return {"number": job.number, "lease": job.lease or ""}
-
-
-def _number(number: int) -> int:
-    if type(number) is not int or not 0 <= number < 1 << 62:
-        raise InvalidValueError(f"{number!r} is no number of a job.", "Pass Job.number.")
-    return number
 
 
 def _span(lease: float) -> int:

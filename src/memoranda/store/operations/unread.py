@@ -11,7 +11,8 @@ from memoranda.store.effects import Batch, Body, Operation, Rows, Sql, query, tr
 from memoranda.store.jobs import Job
 from memoranda.store.namespaces import decode_namespace, encode_namespace, prefix_range
 from memoranda.store.operations.context import Context, countable
-from memoranda.store.operations.jobs import checked_queue, end_statement, hold, insert_job
+from memoranda.store.operations.job_rows import checked_queue
+from memoranda.store.operations.jobs import end_statement, hold, insert_job
 from memoranda.store.runs import Unread
 from memoranda.store.values import to_datetime
 

@@ -15,7 +15,7 @@ from memoranda.store.namespaces import decode_namespace, prefix_range
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.digests import EMPTY, content_digest, first_link, next_link, replace_in_sum
 from memoranda.store.operations.index_checking import check_index
-from memoranda.store.operations.runs import check_ranges
+from memoranda.store.operations.run_reading import check_ranges
 from memoranda.store.types import NamespaceDigest, Verification
 from memoranda.store.values import Kind, Stored
 
