@@ -112,10 +112,11 @@ class Task:
             return turn
         found = self.labels.get(turn.strip("[] "))
         if found is None:
-            known = f"{next(iter(self.labels))} to {next(reversed(self.labels))}" if self.labels else "none"
+            labels = [*self.labels]
+            known = f"there are {labels[0]} to {labels[-1]}" if labels else "there are none"
             raise UnknownTurnError(
                 f"{turn!r} is no turn of this task.",
-                f"Name a turn by its message's id or by its label; it has {known}.",
+                f"Name a turn by its message's id or by its label; {known}.",
             )
         return found
 

@@ -1,0 +1,116 @@
+"""Runs without a worker: the caller takes the scope's job, keeps it while it runs, and ends it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from secrets import token_hex
+from typing import TYPE_CHECKING, Final, Literal
+
+from memoranda.backends.staged import StagedBackend
+from memoranda.backends.steps import Steps, ask
+from memoranda.consolidation.reports import RunReport
+from memoranda.consolidation.running import Pass, Passed, run_pass, turns_of
+from memoranda.consolidation.sources import ScopeOf, Span, whose
+from memoranda.errors import StoreError
+from memoranda.store.changes import Namespace
+from memoranda.store.jobs import LEASE_SECONDS, Job
+from memoranda.store.runs import Run
+from memoranda.store.store import MemoryStore
+
+if TYPE_CHECKING:
+    from memoranda.consolidation.consolidator import Consolidator
+
+_HAND: Final = "hand:"
+_MOST_WAITING: Final = 20
+
+
+def by_hand(
+    consolidator: Consolidator, scope: Namespace, mode: Literal["apply", "propose"], parked: Run | None = None
+) -> Steps[RunReport]:
+    """Work through the next range of a scope, or a parked one again, with as many attempts as it takes.
+
+    Args:
+        consolidator: Whose.
+        scope: The scope.
+        mode: What becomes of the changes.
+        parked: The parked run; None: what comes next.
+    """
+    store = consolidator.store
+    job = yield from _take(consolidator, scope)
+    if job is None:
+        return RunReport(scope, "busy", error="Another is at work on this scope.")
+    try:
+        with beating(store, job):
+            if parked is None:
+                span = yield from consolidator.next_span(scope)
+            else:
+                span = Span(parked.after, parked.to)
+                span = Span(parked.after, parked.to, (yield from turns_of(consolidator, scope, span)))
+            if span is None:
+                yield from ask(store.jobs.finish, job)
+                return RunReport(scope, "nothing")
+            attempt = 0
+            passed = Passed(RunReport(scope, "failed"))
+            while passed.report.status == "failed":
+                attempt += 1
+                passed = yield from run_pass(Pass(consolidator, scope, span, job, mode, attempt, parked))
+            return passed.report
+    except BaseException:
+        with suppress(StoreError):  # its lease runs out by itself
+            store.jobs.release(job)
+        raise
+
+
+def preview(consolidator: Consolidator, scope: Namespace) -> Steps[RunReport]:
+    """Show what would become of all that is unread in a scope; nothing is recorded."""
+    report = RunReport(scope, "nothing")
+    over: StagedBackend | None = None
+    last: ScopeOf | None = None
+    span = yield from consolidator.next_span(scope)
+    while span is not None:
+        who = whose(scope, span.turns)
+        one = Pass(
+            consolidator, scope, span, None, "preview", consolidator.attempts, over=over if who == last else None
+        )
+        passed = yield from run_pass(one)
+        report = passed.report if report.status == "nothing" else report + passed.report
+        if passed.report.status != "preview" or not span.more:
+            break
+        over, last = one.over, who
+        span = yield from consolidator.next_span(scope, span.to)
+    return report
+
+
+def _take(consolidator: Consolidator, scope: Namespace) -> Steps[Job | None]:
+    """The job of this scope; None where another has it."""
+    jobs, queue = consolidator.store.jobs, consolidator.name
+    worker = f"{socket.gethostname()}:{os.getpid()}"
+    running = yield from ask(jobs.list, queue, scope, "running", 1)
+    if running:  # it can be had if whoever began it is not heard of any more
+        return (yield from ask(jobs.claim, [queue], worker=worker, number=running[0].number))
+    waiting = yield from ask(jobs.list, queue, scope, "waiting", _MOST_WAITING)
+    job = next((one for one in waiting if one.origin.startswith(_HAND)), None)
+    if job is None:
+        job = yield from ask(jobs.enqueue, queue, scope, origin=_HAND + token_hex(8))
+    return None if job is None else (yield from ask(jobs.claim, [queue], worker=worker, number=job.number))
+
+
+@contextmanager
+def beating(store: MemoryStore, job: Job) -> Generator[None]:
+    """Keep a job's lease within the block, however long that takes."""
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(LEASE_SECONDS / 3):
+            with suppress(StoreError):
+                store.jobs.heartbeat(job)
+
+    threading.Thread(target=beat, name="memoranda-lease", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()

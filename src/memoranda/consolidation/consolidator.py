@@ -1,0 +1,411 @@
+"""`Consolidator`: what was said becomes what is known, each turn once, in the background."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, Literal, TypeAlias, cast
+from zoneinfo import ZoneInfo
+
+from memoranda.backends.base import Backend
+from memoranda.backends.foreign import as_backend
+from memoranda.backends.runtime import acting_for
+from memoranda.backends.steps import Steps, ask
+from memoranda.consolidation.by_hand import by_hand, preview
+from memoranda.consolidation.errors import InvalidConsolidatorError
+from memoranda.consolidation.many import Many
+from memoranda.consolidation.places import is_resolved
+from memoranda.consolidation.reports import RunReport, ScopeStatus
+from memoranda.consolidation.running import Pass, run_pass
+from memoranda.consolidation.sources import Conversations, Limits, ScopeOf, Source, Span, together, whose
+from memoranda.consolidation.statuses import statuses
+from memoranda.consolidation.task import Task
+from memoranda.consolidation.undoing import undoing
+from memoranda.consolidation.working import Work
+from memoranda.errors import RunSettledError
+from memoranda.knowledge.pairs import awaiting, blocking
+from memoranda.store.changes import Author, Namespace
+from memoranda.store.due_times import checked_zone
+from memoranda.store.jobs import Job
+from memoranda.store.namespaces import InvalidNamespaceError, validate_labels
+from memoranda.store.schedules import Schedule
+from memoranda.store.store import MemoryStore
+
+Target: TypeAlias = "Backend | Callable[[ScopeOf], Backend]"
+
+_MODES: Final = ("apply", "propose")
+
+
+class Consolidator:
+    """Tends memory in the background: reads what was said, and lets a model or a function bring the files up to date.
+
+    A run reads the turns behind the cursor of a scope, works on staged files, and lets the changes, the cursor and the
+    run's record land in one transaction. So each turn is worked through once, and a run that fails, or is killed,
+    changes nothing. What others write meanwhile stays: their changes are merged, or the run is made again.
+
+    Args:
+        work: What does the work: a chat model or its name, for the ready-made agent; a function of a `Task`, blocking
+            or async; or an agent of your own, by `from_agent`.
+        store: Where the conversations are, and the files.
+        target: The files that it tends: a backend into the same store, or a function that makes one for a `ScopeOf`.
+            Within a run `by_user`, `by_org` and `by_assistant` are those whose turns it reads.
+        name: Its name: it has a cursor of its own in each scope, and its jobs stand in the queue of this name.
+        prefix: Labels that its scopes start with; `()` for all. For `run_all`, `status` and schedules.
+        sources: What it reads: `Conversations()`, or an `EventLog`.
+        instructions: What the ready-made agent, or yours, is told to do.
+        mode: `apply`, or `propose`: what it changes waits for a reviewer.
+        zone: The time zone in which dates and times are written for it.
+        max_turns: How many turns a run reads at most.
+        max_bytes: Of how many bytes of text at most; a longer turn comes alone.
+        attempts: How often a run is tried before its range is parked with its error.
+        conflict_attempts: How often a run is made again because others changed the same, before its changes wait as a
+            proposal.
+        timeout: Seconds that the work may take; None: as long as it wants.
+        limit_steps: How many messages the ready-made agent may send in one run.
+
+    Raises:
+        InvalidConsolidatorError: A setting makes no sense.
+        InvalidScheduleError: There is no such time zone.
+
+    Example:
+        >>> from memoranda import open_store
+        >>> from memoranda.backends import StoreBackend, by_user
+        >>> from memoranda.store.turns import Turn
+        >>> with open_store("memory://") as store:
+        ...     said = Turn("m1", "user", "I like green tea.")
+        ...     _ = store.record_turns(("ann",), "monday", [said], user="ann")
+        ...     files = StoreBackend(namespace=by_user, store=store)
+        ...     def note(task):
+        ...         task.files.append("/likes.md", task.turns[0].text)
+        ...     noting = Consolidator(note, store=store, target=files)
+        ...     noting.run(("ann",)).status, noting.run(("ann",)).status
+        ('applied', 'nothing')
+    """
+
+    def __init__(
+        self,
+        work: Any,
+        *,
+        store: MemoryStore,
+        target: Target,
+        name: str | None = None,
+        prefix: Namespace = (),
+        sources: Source | None = None,
+        instructions: str | None = None,
+        mode: Literal["apply", "propose"] = "apply",
+        zone: str = "UTC",
+        max_turns: int = 200,
+        max_bytes: int = 64_000,
+        attempts: int = 3,
+        conflict_attempts: int = 3,
+        timeout: float | None = 600.0,
+        limit_steps: int = 60,
+    ) -> None:
+        if not isinstance(store, MemoryStore):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are untyped too
+            raise InvalidConsolidatorError(
+                f"{type(store).__name__} keeps no conversations and no cursors.", "Pass store=open_store(…)."
+            )
+        if mode not in _MODES:
+            raise InvalidConsolidatorError(f"mode={mode!r} is not known.", 'Pass "apply" or "propose".')
+        for what, number in {
+            "max_turns": max_turns,
+            "max_bytes": max_bytes,
+            "attempts": attempts,
+            "conflict_attempts": conflict_attempts,
+            "timeout": 1 if timeout is None else timeout,
+            "limit_steps": limit_steps,
+        }.items():
+            if isinstance(number, bool) or not isinstance(number, (int, float)) or not number > 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidConsolidatorError(f"{what}={number!r} makes no sense.", "Pass a number above 0.")
+        self.store = store
+        self.sources: Source = Conversations() if sources is None else sources
+        self.name = self.sources.consumer if name is None else name
+        self.prefix: Namespace = tuple(prefix)
+        self.instructions = instructions
+        self.mode: Literal["apply", "propose"] = mode
+        self.zone = ZoneInfo(checked_zone(zone))
+        self.limits = Limits(max_turns, max_bytes)
+        self.attempts, self.conflict_attempts = attempts, conflict_attempts
+        self.work = Work(_function(work, limit_steps), timeout)
+        self._target = target if _is_function(target) else as_backend(target)
+
+    def __repr__(self) -> str:
+        return f"Consolidator({self.name!r}, target={self._target!r})"
+
+    def target_for(self, who: ScopeOf) -> Backend:
+        """The target of a run."""
+        if isinstance(self._target, Backend):
+            return self._target
+        made: Any = self._target(who)
+        return as_backend(made)
+
+    # --- running ----------------------------------------------------------------------------------------------
+
+    def _run(
+        self, scope: Namespace, *, dry_run: bool = False, mode: Literal["apply", "propose"] | None = None
+    ) -> Steps[RunReport]:
+        """Consolidate one scope now: all turns that it has not read, in several runs if they are many.
+
+        It ends at the first run that fails. What somebody else works on at this moment is left to them.
+
+        Args:
+            scope: Whose conversations: of this namespace exactly.
+            dry_run: Show what would change, and change nothing.
+            mode: Other than that of the consolidator.
+
+        Returns:
+            What came of it.
+
+        Raises:
+            InvalidNamespaceError: The scope is no namespace.
+            StoreError: The database cannot be reached.
+        """
+        scope = _checked(scope)
+        if dry_run:
+            return (yield from preview(self, scope))
+        report = RunReport(scope, "nothing")
+        while report.ok and (yield from self.next_span(scope)) is not None:
+            passed = yield from by_hand(self, scope, mode or self.mode)
+            if passed.status == "nothing" or (passed.status == "busy" and report.runs):
+                break
+            report = passed if report.status == "nothing" else report + passed
+            if passed.status == "busy":
+                break
+        return report
+
+    run, arun = blocking(_run), awaiting(_run)
+
+    def _step(self, job: Job) -> Steps[RunReport]:
+        """Do one job of a worker: one range of its scope. More that is to be read gets a job of its own.
+
+        Args:
+            job: A job of this consolidator's queue, as `claim` gave it.
+
+        Returns:
+            What came of it; the job has ended, unless it was lost.
+
+        Raises:
+            Exception: The attempt failed and another may follow; the job runs still. After the last one the range is
+                parked instead, and the job with it.
+        """
+        if job.scope is None:
+            raise InvalidConsolidatorError(f"The job {job.number} is about no scope.", "Queue it with its scope.")
+        began = time.monotonic()
+        span = yield from self.next_span(job.scope)
+        if span is None:
+            is_ours = yield from ask(self.store.jobs.finish, job)
+            return RunReport(job.scope, "nothing" if is_ours else "lost", seconds=time.monotonic() - began)
+        one = Pass(self, job.scope, span, job, self.mode, max(job.attempts, 1), follow_up=True)
+        passed = yield from run_pass(one)
+        if passed.report.status == "failed" and passed.error is not None:
+            raise passed.error
+        return passed.report
+
+    step, astep = blocking(_step), awaiting(_step)
+
+    def _run_all(
+        self,
+        prefix: Namespace | None = None,
+        *,
+        dry_run: bool = False,
+        mode: Literal["apply", "propose"] | None = None,
+        concurrency: int = 4,
+        progress: Callable[[RunReport], None] | None = None,
+    ) -> Steps[list[RunReport]]:
+        """Consolidate every scope with turns that it has not read, several side by side.
+
+        Args:
+            prefix: Labels that the scopes start with; None: those of the consolidator.
+            dry_run: Show what would change, and change nothing.
+            mode: Other than that of the consolidator.
+            concurrency: How many scopes at a time.
+            progress: Told what came of each scope as soon as it is done.
+
+        Returns:
+            What came of each scope, in the order of the scopes.
+        """
+        scopes: list[Namespace] = []
+        under = self.prefix if prefix is None else tuple(prefix)
+        while True:
+            last = scopes[-1] if scopes else None
+            found = yield from ask(self.store.runs.unread, self.name, under, last)
+            if not found:
+                break
+            scopes += [one.namespace for one in found]
+        many = Many(self, concurrency, progress)
+        return (yield from ask(many.do, scopes, dry_run=dry_run, mode=mode))
+
+    run_all, arun_all = blocking(_run_all), awaiting(_run_all)
+
+    def _retry(self, run_id: str) -> Steps[RunReport]:
+        """Try a range again that was parked.
+
+        Args:
+            run_id: The parked run.
+
+        Returns:
+            What came of it; the run keeps its id.
+
+        Raises:
+            RunNotFoundError: There is no such run.
+            RunSettledError: It is not parked, or of another consolidator.
+        """
+        run = yield from ask(self.store.runs.get, run_id)
+        if run.status != "parked" or run.consumer != self.name:
+            whose_it_is = "" if run.consumer == self.name else f" of {run.consumer!r}"
+            raise RunSettledError(
+                f"The run {run_id} is {run.status}{whose_it_is}.", "Only a parked run can be retried."
+            )
+        return (yield from by_hand(self, run.scope, self.mode, run))
+
+    retry, aretry = blocking(_retry), awaiting(_retry)
+
+    def _undo(self, run_id: str, *, author: Author | None = None) -> Steps[RunReport]:
+        """Take back what a run changed, in one transaction; what others changed since stays.
+
+        Of a run whose changes wait, the proposal is rejected.
+
+        Args:
+            run_id: The run.
+            author: Who undoes it; None takes `acting_as`.
+
+        Returns:
+            What came of it.
+
+        Raises:
+            RunNotFoundError: There is no such run.
+            RunSettledError: There is nothing to undo: it was undone already, rejected, parked, or changed nothing.
+            UndoConflictError: What it changed was changed since in the same place; nothing was undone.
+        """
+        return (yield from undoing(self.store, run_id, author=author))
+
+    undo, aundo = blocking(_undo), awaiting(_undo)
+
+    def _status(self, prefix: Namespace | None = None) -> Steps[list[ScopeStatus]]:
+        """How its scopes stand: those with unread turns, with jobs, and with runs that wait for somebody.
+
+        Args:
+            prefix: Labels that the scopes start with; None: those of the consolidator.
+        """
+        return (yield from statuses(self.store, self.name, self.prefix if prefix is None else tuple(prefix)))
+
+    status, astatus = blocking(_status), awaiting(_status)
+
+    # --- triggers ---------------------------------------------------------------------------------------------
+
+    def _schedule(
+        self, cron: str, zone: str | None = None, *, name: str | None = None, prefix: Namespace | None = None
+    ) -> Steps[Schedule]:
+        """Have all scopes with new turns consolidated at the times of a cron line, by whichever worker runs then.
+
+        Args:
+            cron: Such as `0 */6 * * *`.
+            zone: The time zone in which it is read; None: that of the consolidator.
+            name: The schedule's name; the same name again changes it. None: that of the consolidator.
+            prefix: Labels that the scopes start with; None: those of the consolidator.
+
+        Returns:
+            The schedule.
+
+        Raises:
+            InvalidScheduleError: The line or the zone is none.
+        """
+        under = self.prefix if prefix is None else tuple(prefix)
+        in_zone = self.zone.key if zone is None else zone
+        return (
+            yield from ask(
+                self.store.schedules.put, name or self.name, self.name, cron=cron, zone=in_zone, prefix=under
+            )
+        )
+
+    schedule, aschedule = blocking(_schedule), awaiting(_schedule)
+
+    def _after_idle(
+        self, minutes: float, *, name: str | None = None, prefix: Namespace | None = None
+    ) -> Steps[Schedule]:
+        """Have a scope consolidated when nothing was said in it for a while; each new message begins that anew.
+
+        Args:
+            minutes: How long nothing was said.
+            name: The schedule's name; None: that of the consolidator, with `-idle`.
+            prefix: Labels that the scopes start with; None: those of the consolidator.
+
+        Returns:
+            The schedule.
+
+        Raises:
+            InvalidScheduleError: That is no number of minutes above 0.
+        """
+        under = self.prefix if prefix is None else tuple(prefix)
+        named = name or f"{self.name}-idle"
+        return (yield from ask(self.store.schedules.put, named, self.name, idle_minutes=minutes, prefix=under))
+
+    after_idle, aafter_idle = blocking(_after_idle), awaiting(_after_idle)
+
+    def _on_demand(self, scope: Namespace) -> Steps[Job]:
+        """Have a scope consolidated as soon as a worker is free.
+
+        Args:
+            scope: Whose conversations.
+
+        Returns:
+            The job that a worker will do.
+        """
+        job = yield from ask(self.store.jobs.enqueue, self.name, _checked(scope))
+        assert job is not None, "an origin of its own is never there already"
+        return job
+
+    on_demand, aon_demand = blocking(_on_demand), awaiting(_on_demand)
+
+    # --- parts ------------------------------------------------------------------------------------------------
+
+    def next_span(self, scope: Namespace, after: int | None = None) -> Steps[Span | None]:
+        """The range that comes next in a scope.
+
+        Args:
+            scope: The scope.
+            after: Behind which position; None: where the cursor stands.
+        """
+        if after is None:
+            after = yield from ask(self.store.runs.cursor, self.name, scope)
+        span = yield from self.sources.span(self.store, scope, after, self.limits)
+        return span if span is None else self._of_one(scope, span)
+
+    def _of_one(self, scope: Namespace, span: Span) -> Span:
+        """The range cut where it goes on with other people, if the target's files depend on whose the turns are."""
+        count = together(span.turns) if span.turns else 0
+        if count == len(span.turns):
+            return span
+        who = whose(scope, span.turns)
+        with acting_for(user_id=who.user, org_id=who.org, assistant_id=who.agent, store=self.store):
+            if isinstance(self._target, Backend) and is_resolved(self._target):
+                return span
+        return Span(span.after, span.turns[count - 1].position, span.turns[:count], more=True)
+
+
+def _checked(scope: Any) -> Namespace:
+    if isinstance(scope, str) or not isinstance(scope, (tuple, list)):
+        raise InvalidNamespaceError(f"{scope!r} is no namespace.", 'Give a tuple of labels, such as ("ann",).')
+    labels: Namespace = tuple(cast("Sequence[str]", scope))
+    validate_labels(labels)
+    return labels
+
+
+def _is_function(target: Any) -> bool:
+    return inspect.isfunction(target) or inspect.ismethod(target) or isinstance(target, partial)
+
+
+def _function(work: Any, limit_steps: int) -> Callable[[Task], Any]:
+    """What does the work, from what a caller gave."""
+    if isinstance(work, str) or (not callable(work) and hasattr(work, "bind_tools")):
+        from memoranda.consolidation.agent import ready_made
+
+        return ready_made(work, limit_steps=limit_steps)
+    if not callable(work):
+        raise InvalidConsolidatorError(
+            f"{type(work).__name__} can do no work.",
+            "Pass a chat model or its name, a function of a Task, or from_agent(…).",
+        )
+    return work

@@ -1,0 +1,237 @@
+"""`EventLog`: agents note what happens at the end of files, and a consolidator folds that into stable files."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from memoranda.backends.base import Backend
+from memoranda.backends.protocol import FileInfo
+from memoranda.backends.steps import Steps, ask
+from memoranda.consolidation.errors import InvalidConsolidatorError, WorkFailedError
+from memoranda.consolidation.sources import Conversations, Limits, Span
+from memoranda.consolidation.tracing import from_turns
+from memoranda.errors import MemorandaError
+from memoranda.files.path import canonical_path
+from memoranda.store.changes import Namespace
+from memoranda.store.store import MemoryStore
+
+if TYPE_CHECKING:
+    from memoranda.consolidation.tracing import TracedStage
+
+_MARK: Final = re.compile(r"^<!-- folded r-[a-z0-9]+ -->[ \t]*$", re.MULTILINE)
+_MOST_LINES: Final = 1_000_000
+
+
+def mark(run_id: str) -> str:
+    """The line that stands behind what a run has folded."""
+    return f"<!-- folded {run_id} -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What one agent noted, in one go, since the log was last folded.
+
+    Args:
+        path: The file of the log.
+        text: What it noted.
+        at: When, in UTC; None where the file keeps no history.
+        actor: Who, likewise.
+    """
+
+    path: str
+    text: str
+    at: datetime | None = None
+    actor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventLog:
+    """A folder in which agents note what happens, each at the end of a file, such as `/memories/events/2026-03-05.md`.
+
+    A consolidator that reads it is given what was noted since the last run. What it makes of that lands together with
+    a mark behind what it has read, `<!-- folded r-… -->`; agents may go on noting meanwhile, and nothing of it is lost.
+
+    Give agents that append: a file that is written anew as a whole loses its marks.
+
+    Args:
+        folder: The folder, as the target knows it.
+        turns: Whether the turns behind the cursor are read as well. If so, events wait for the next turn; if not,
+            what is noted is folded whether anything was recorded or not.
+        keep_days: Files of which everything was folded so many days ago go; None: none goes.
+
+    Example:
+        >>> from memoranda import open_store
+        >>> from memoranda.backends import StoreBackend
+        >>> from memoranda.consolidation import Consolidator
+        >>> def fold(task):
+        ...     for event in task.events:
+        ...         task.files.append("/facts.md", f"- {event.text.strip()}")
+        >>> with open_store("memory://") as store:
+        ...     files = StoreBackend(namespace=("ann",), store=store)
+        ...     _ = files.append("/events/march.md", "Prefers trains.")
+        ...     folding = Consolidator(fold, store=store, target=files, sources=EventLog("/events/"))
+        ...     folding.run(("ann",)).status, folding.run(("ann",)).status, files.read("/facts.md").file_data["content"]
+        ('applied', 'nothing', '- Prefers trains.')
+    """
+
+    folder: str = "/memories/events/"
+    turns: bool = False
+    keep_days: float | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "folder", canonical_path(self.folder))
+        except (MemorandaError, TypeError) as error:
+            raise InvalidConsolidatorError(
+                f"The folder of an event log is no path: {self.folder!r}.", "Name one, such as /memories/events/."
+            ) from error
+
+    @property
+    def consumer(self) -> str:
+        """Its cursor counts runs and not turns where it reads none, so it has one of its own."""
+        return "consolidation" if self.turns else "events"
+
+    @property
+    def reads_turns(self) -> bool:
+        """Whether turns are read as well."""
+        return self.turns
+
+    def span(self, store: MemoryStore, scope: Namespace, after: int, limits: Limits) -> Steps[Span | None]:
+        """The range that the next run covers; without turns, as far as has been said anything, or one step."""
+        if self.turns:
+            return (yield from Conversations().span(store, scope, after, limits))
+        unread = yield from ask(store.runs.unread, self.consumer, scope, None, 1)
+        last = unread[0].turns if unread and unread[0].namespace == scope else 0
+        return Span(after, max(last, after + 1), more=True, is_idle=last <= after)
+
+    def events(self, files: Backend, limits: Limits) -> Steps[tuple[Event, ...]]:
+        """What was noted since the last run, in the order of the files."""
+        found: list[Event] = []
+        left = limits.bytes
+        for entry in (yield from self._files(files)):
+            text = _unfolded((yield from _text(files, entry["path"])))
+            if not text.strip():
+                continue
+            part = _first_lines(text, left)
+            if not part:
+                break
+            left -= len(part.encode("utf-8", "surrogatepass"))
+            found += yield from _events(files, entry["path"], part)
+            if len(part) < len(text):
+                break
+        return tuple(found)
+
+    def is_due(self, span: Span, events: Sequence[Event]) -> bool:
+        """Whether anything was noted, or said."""
+        return bool(events or span.turns)
+
+    def fold(self, files: TracedStage, events: Sequence[Event], run_id: str) -> Steps[None]:
+        """Put marks behind what was read, and let go of files that were folded long ago."""
+        read: dict[str, str] = {}
+        for event in events:
+            read[event.path] = read.get(event.path, "") + event.text
+        with from_turns(()):
+            for path, text in read.items():
+                yield from _mark(files, path, text, run_id)
+            yield from self._tidy(files, read)
+
+    def _tidy(self, files: TracedStage, read: dict[str, str]) -> Steps[None]:
+        if self.keep_days is None:
+            return
+        before = datetime.now(UTC) - timedelta(days=self.keep_days)
+        for entry in (yield from self._files(files)):
+            changed = entry.get("modified_at")
+            if entry["path"] in read or changed is None or datetime.fromisoformat(changed) >= before:
+                continue
+            text = yield from _text(files, entry["path"])
+            if _MARK.search(text) and not _unfolded(text).strip():
+                yield from ask(files.delete, entry["path"], base=entry.get("revision"))
+
+    def _files(self, files: Backend) -> Steps[list[FileInfo]]:
+        found = yield from ask(files.glob, "**/*", self.folder)
+        if found.error is not None:
+            raise WorkFailedError(f"The event log could not be listed: {found.error}", "Look at the target's routes.")
+        return sorted((one for one in found.matches or () if not one.get("is_dir")), key=lambda one: one["path"])
+
+
+def _text(files: Backend, path: str) -> Steps[str]:
+    read = yield from ask(files.read, path, 0, _MOST_LINES)
+    data = read.file_data
+    if data is None:
+        raise WorkFailedError(f"{path} could not be read: {read.error}", "Look at the target's rules.")
+    return data["content"] if data["encoding"] == "utf-8" else ""
+
+
+def _unfolded(text: str) -> str:
+    """What stands behind the last mark."""
+    last = _last_mark(text)
+    return text if last is None else text[last.end() :].removeprefix("\n")
+
+
+def _last_mark(text: str) -> re.Match[str] | None:
+    found = deque(_MARK.finditer(text), maxlen=1)
+    return found[0] if found else None
+
+
+def _first_lines(text: str, most: int) -> str:
+    """The first lines of a text that have no more than so many bytes together; one at least, if there is any room."""
+    if most <= 0:
+        return ""
+    taken: list[str] = []
+    size = 0
+    for line in text.splitlines(keepends=True):
+        size += len(line.encode("utf-8", "surrogatepass"))
+        if taken and size > most:
+            break
+        taken.append(line)
+    return "".join(taken)
+
+
+def _events(files: Backend, path: str, text: str) -> Steps[list[Event]]:
+    """The lines, by who wrote them and when."""
+    blamed = yield from ask(files.blame, path)
+    lines = text.splitlines(keepends=True)
+    known = [line.revision for line in blamed.lines or ()]
+    written = [line.text for line in blamed.lines or ()]
+    start = _start(written, [line.rstrip("\r\n") for line in lines])
+    if start is None:
+        return [Event(path, text)]
+    found: list[tuple[int, list[str]]] = []
+    for at, line in enumerate(lines, start):
+        if not found or known[found[-1][0]].revision != known[at].revision:
+            found.append((at, []))
+        found[-1][1].append(line)
+    return [Event(path, "".join(part), known[at].at, known[at].author.actor) for at, part in found]
+
+
+def _start(written: Sequence[str], lines: Sequence[str]) -> int | None:
+    """Where lines stand among those of the file: the last place behind a mark."""
+    stripped = [line.rstrip("\r\n") for line in written]
+    for at in range(len(stripped) - len(lines), -1, -1):
+        if stripped[at : at + len(lines)] == list(lines) and (at == 0 or _MARK.fullmatch(stripped[at - 1])):
+            return at
+    return None
+
+
+def _mark(files: TracedStage, path: str, text: str, run_id: str) -> Steps[None]:
+    """Put a mark behind a text as it was read, wherever what was appended since begins."""
+    now = yield from ask(files.read, path, 0, _MOST_LINES)
+    if now.file_data is None:  # the consolidator has cleared it away itself
+        return
+    content = now.file_data["content"]
+    marked = text + ("" if text.endswith("\n") else "\n") + mark(run_id) + "\n"
+    if (
+        last := _last_mark(content)
+    ) is not None:  # with the mark before it, which is there once, the place is found for certain
+        before = content[last.start() : last.end()] + "\n"
+        text, marked = before + text, before + marked
+    done = yield from ask(files.edit, path, text, marked)
+    if done.error is not None:
+        raise WorkFailedError(
+            f"What was read of {path} could not be marked: {done.error}", "Let consolidators leave the log alone."
+        )

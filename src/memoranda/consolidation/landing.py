@@ -1,0 +1,156 @@
+"""The end of a run: what it changed, its record and the cursor land in one transaction, or nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from memoranda.backends.guarded import GuardedBackend
+from memoranda.backends.hooks.events import Hold, WriteEvent
+from memoranda.backends.protocol import AppendFile, FilesCommitResult
+from memoranda.backends.staged import commit_staged, propose_staged
+from memoranda.backends.staging import StagedFile
+from memoranda.backends.steps import Steps, ask
+from memoranda.consolidation.places import home
+from memoranda.consolidation.tracing import TracedStage
+from memoranda.errors import LeaseLostError, RunSettledError
+from memoranda.store.changes import Author, ChangeSet, acting_as
+from memoranda.store.companions import Companion, Landed, accompanied
+from memoranda.store.effects import Body, Sql
+from memoranda.store.operations.context import Context
+from memoranda.store.runs import RunChange
+from memoranda.store.store import MemoryStore
+
+LandingMode: TypeAlias = Literal["apply", "propose"]
+
+_REASON = "What a consolidator changed waits for a reviewer."
+
+
+class Landing(NamedTuple):
+    """What came of landing a run.
+
+    Args:
+        outcome: `landed`; `conflict`: others changed the same meanwhile; `refused`: by a rule or a hook, or because it
+            cannot wait as a proposal; `lost`: another has taken the work over; `failed`: the storage did.
+        error: Why it did not land.
+    """
+
+    outcome: Literal["landed", "conflict", "refused", "lost", "failed"]
+    error: str = ""
+
+
+class _Travelling:
+    """A companion that tells how far it came."""
+
+    def __init__(self, inner: Companion, also: Sequence[Sql]) -> None:
+        self._inner = inner
+        self._also = also
+        self.has_begun = False
+        self.lost: str | None = None
+        self.companion = Companion(self._body, inner.advance)
+
+    def _body(self, context: Context, landed: Landed) -> Body[list[Sql]]:
+        self.has_begun = True
+        try:
+            statements = yield from self._inner.body(context, landed)
+        except (LeaseLostError, RunSettledError) as error:
+            self.lost = str(error)
+            raise
+        return [*statements, *self._also]
+
+
+def changes_of(files: TracedStage, store: MemoryStore) -> tuple[RunChange, ...]:
+    """What a stage would change, for the record of the run."""
+    found: list[RunChange] = []
+    for file in files.pending().files:
+        if file.is_changed:
+            found += _changes(files, store, file)
+    return tuple(found)
+
+
+def _changes(files: TracedStage, store: MemoryStore, file: StagedFile) -> list[RunChange]:
+    trace = files.trace(file.place.path)
+    sources = tuple(trace.sources)
+    old = None if file.origin is None else home(store, files.backend, file.origin)
+    before = file.base if isinstance(file.base, int) else 0
+    if file.after is None:
+        assert old is not None
+        return [RunChange(*old, "delete", before=before, sources=sources)]
+    new = home(store, files.backend, file.place)
+    if old is not None and file.is_moved:
+        if old[0] == new[0] and file.steps is not None:
+            return [RunChange(*old, "move", before=before, to=new[1], sources=sources, lines=trace.lines)]
+        return [
+            RunChange(*old, "delete", before=before, sources=sources),
+            RunChange(*new, "write", sources=sources, lines=trace.lines),
+        ]
+    operation = "write"
+    if file.steps:
+        operation = "append" if all(isinstance(step, AppendFile) for step in file.steps) else "edit"
+    return [RunChange(*new, operation, before=before, sources=sources, lines=trace.lines)]
+
+
+def land(
+    files: TracedStage,
+    store: MemoryStore,
+    companion: Companion,
+    *,
+    author: Author,
+    mode: LandingMode,
+    also: Sequence[Sql] = (),
+) -> Steps[Landing]:
+    """Let everything that is staged land, or wait as a proposal, with what records it.
+
+    Args:
+        files: The staged files.
+        store: The consolidator's store.
+        companion: What records the run.
+        author: Who makes the changes.
+        mode: Whether they apply, or wait for a reviewer.
+        also: Further statements of the same transaction.
+    """
+    travelling = _Travelling(companion, also)
+    try:
+        with accompanied(travelling.companion):
+            result = FilesCommitResult()
+            if files.pending().changes():
+                result = yield from (
+                    _propose(files, author) if mode == "propose" else commit_staged(files, author=author)
+                )
+            if result.error is None and not travelling.companion.taken:  # nothing changes, or it was there already
+                yield from ask(store.commit, ChangeSet((), author), on_conflict="return")
+    except (LeaseLostError, RunSettledError) as error:
+        return Landing("lost", str(error))
+    if travelling.companion.taken:
+        return Landing("landed")
+    return (yield from _why_not(store, travelling, result))
+
+
+def _propose(files: TracedStage, author: Author) -> Steps[FilesCommitResult]:
+    """Let it wait; where a guard has a say, on its terms."""
+    changes = files.pending().changes()
+    try:
+        is_free = files.backend.store_changes(changes) is not None
+    except Exception:  # noqa: BLE001 - the same is answered below
+        is_free = True
+    if is_free:
+        return (yield from propose_staged(files, author=author, reason=_REASON, source="consolidation"))
+    with files.held(), acting_as(author):
+        return (yield from GuardedBackend(files.backend, hooks=[_hold]).commit_steps(changes))
+
+
+def _hold(event: WriteEvent) -> Hold:
+    return Hold(_REASON, "consolidation")
+
+
+def _why_not(store: MemoryStore, travelling: _Travelling, result: FilesCommitResult) -> Steps[Landing]:
+    if travelling.lost is not None:
+        return Landing("lost", travelling.lost)
+    for move in travelling.companion.advance:
+        position = yield from ask(store.runs.cursor, move.consumer, move.scope)
+        if position != move.expect:
+            return Landing("lost", f"The cursor of {'/'.join(move.scope)} has moved from {move.expect} to {position}.")
+    error = (result.error or "Nothing landed.").removeprefix("Error: ")
+    if result.conflicts:
+        return Landing("conflict", error)
+    return Landing("failed" if travelling.has_begun else "refused", error)

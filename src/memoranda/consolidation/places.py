@@ -1,0 +1,85 @@
+"""Where a consolidator's files lie: in its own store, and under which namespace and key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from memoranda.backends.base import Backend
+from memoranda.backends.composite import CompositeBackend
+from memoranda.backends.guarded import GuardedBackend
+from memoranda.backends.places import Place
+from memoranda.backends.seeded import SeededFiles
+from memoranda.errors import MemorandaError
+from memoranda.store.changes import Namespace
+from memoranda.store.namespaces import decode_namespace
+from memoranda.store.store import MemoryStore
+
+
+def foreign(store: MemoryStore, target: Backend, place: Place) -> str | None:
+    """Why a file is not a consolidator's to change; None: it is.
+
+    Args:
+        store: The consolidator's store.
+        target: Its target.
+        place: The file.
+    """
+    try:
+        where = target.location(place)
+    except MemorandaError as error:
+        return f"{place.shown} has no place in this run: {error}"
+    if where is None or not where.startswith(_of(store)):
+        return (
+            f"{place.shown} does not lie in the store of this consolidator, so it cannot land together with what was "
+            "read. Give the target routes into that store alone."
+        )
+    if target.is_read_only(place):
+        return f"{place.shown} is read-only for a consolidator too. Give it a route with read_only=False."
+    return None
+
+
+def home(store: MemoryStore, target: Backend, place: Place) -> tuple[Namespace, str]:
+    """The namespace and the key of a file that lies in a consolidator's store."""
+    where = (target.location(place) or "").removeprefix(_of(store))
+    # Labels may hold what divides them from the key; the key is what the path ends with, unless it was seeded.
+    cuts = [at for at in range(len(where)) if where.startswith("|/", at)]
+    for at in cuts:
+        key = where[at + 1 :]
+        if place.shown.endswith(key) or key.endswith(place.path):
+            return decode_namespace(where[:at]), key
+    labels, _, key = where.partition("|")
+    return decode_namespace(labels), key
+
+
+def leaves(backend: Any) -> Iterator[Any]:
+    """The backends that files lie in, behind guards, routes and the like."""
+    match backend:
+        case CompositeBackend():
+            for leaf in backend.leaves:
+                yield from leaves(leaf.backend)
+        case GuardedBackend():
+            yield from leaves(backend.guard.inner)
+        case SeededFiles():
+            yield from leaves(backend.inner)
+        case _:
+            inner = getattr(backend, "backend", None)
+            if isinstance(inner, Backend):
+                yield from leaves(inner)
+            else:
+                yield backend
+
+
+def is_resolved(target: Backend) -> bool:
+    """Whether every part of a target knows whose it is, for those that are acted for at present."""
+    for leaf in leaves(target):
+        try:
+            leaf.location(Place("/x", "/x"))
+        except MemorandaError:
+            return False
+        except AttributeError:  # a backend that is not one of ours
+            continue
+    return True
+
+
+def _of(store: MemoryStore) -> str:
+    return f"{store.identity}|{store.context.tenant}|"
