@@ -13,7 +13,16 @@ from memoranda.backends.steps import Steps, ask
 from memoranda.knowledge.documents import document_schema
 from memoranda.knowledge.duplicates import NEAR
 from memoranda.knowledge.errors import InvalidSettingError
-from memoranda.knowledge.memories import InvalidMemoryError, Memory, MemorySchemaError, Shelf, Version, in_utc, text_of
+from memoranda.knowledge.memories import (
+    ID,
+    InvalidMemoryError,
+    Memory,
+    MemorySchemaError,
+    Shelf,
+    Version,
+    in_utc,
+    text_of,
+)
 from memoranda.knowledge.pairs import awaiting, blocking
 from memoranda.knowledge.places import checked_memory_store, checked_place
 from memoranda.knowledge.writing import Saved, Step
@@ -38,7 +47,7 @@ TEXT_SCHEMA: Final = {
 _PAGE: Final = 500
 _MOST_HITS: Final = 1_000
 _RECALLED: Final = re.compile(
-    r"\s*(?:[-*]\s+)?\[m[0-9a-f]{16}-[0-9a-f]{6}\]\s*(.*?)(?:\s*\(since [\d-]+\))?\s*", re.DOTALL
+    rf"\s*(?:[-*]\s+)?\[{ID}\]\s*(.*?)(?:\s*\(since [\d-]+(?: until [\d-]+)?\))?\s*", re.DOTALL
 )
 
 

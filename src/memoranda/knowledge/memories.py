@@ -7,6 +7,7 @@ again, its identity or its whole text, so that two writers of the same memory me
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +18,9 @@ from memoranda.errors import MemorandaError
 from memoranda.store.changes import Delete, Namespace, Write
 
 M = TypeVar("M")
+
+ID: Final = r"m[0-9a-f]{16}-[0-9a-f]{6}"
+"""The form of an id."""
 
 CURRENT: Final = "current"
 SUPERSEDED: Final = "superseded"
@@ -104,6 +108,16 @@ class Version:
 def new_id(slot: str) -> str:
     """An id for a new version."""
     return f"{slot}-{secrets.token_hex(3)}"
+
+
+def is_id(text: str) -> bool:
+    """Whether a text has the form of an id.
+
+    Example:
+        >>> is_id("m0123456789abcdef-a1b2c3"), is_id("../../notes.md")
+        (True, False)
+    """
+    return re.fullmatch(ID, text) is not None
 
 
 def slot_of(id: str) -> str:

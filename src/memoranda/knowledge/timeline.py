@@ -88,11 +88,15 @@ def place(timeline: Sequence[Version], statement: Statement) -> Placed:
 def find_known(timeline: Sequence[Version], statement: Statement) -> Version | None:
     """The version that says this already: at that time, or from the same messages."""
     alike = [version for version in reversed(timeline) if version.digest == statement.digest]
-    for version in alike:
-        if version.covers(statement.at) or statement.at in version.stated:
-            return version
-    said = set(statement.sources)
-    return next((version for version in alike if said and said <= set(version.sources)), None)
+    told = next((version for version in alike if is_told_again(version, statement)), None)
+    if told is not None:
+        return told
+    return next((one for one in alike if one.covers(statement.at) or statement.at in one.stated), None)
+
+
+def is_told_again(version: Version, statement: Statement) -> bool:
+    """Whether a statement of the same value comes from nothing but messages that the version came from."""
+    return bool(statement.sources) and set(statement.sources) <= set(version.sources)
 
 
 def corrected(timeline: Sequence[Version], old: Version, statement: Statement) -> Placed:

@@ -18,8 +18,8 @@ from memoranda.backends.steps import Steps, ask
 from memoranda.errors import ItemNotFoundError, RevisionNotFoundError, SearchUnavailableError, StoreBusyError
 from memoranda.knowledge.deciding import Decision, decide
 from memoranda.knowledge.duplicates import digest_of, likeness
-from memoranda.knowledge.memories import Shelf, Version, from_item, slot_of, text_of
-from memoranda.knowledge.timeline import Placed, Statement, closed, corrected, find_known, place
+from memoranda.knowledge.memories import Shelf, Version, from_item, is_id, slot_of, text_of
+from memoranda.knowledge.timeline import Placed, Statement, closed, corrected, is_told_again, place
 from memoranda.store.changes import Author, Change, ChangeSet
 from memoranda.store.store import MemoryStore
 
@@ -210,8 +210,8 @@ class Step:
             version = from_item(item.value, 0)
             if version is None:
                 continue
-            is_older = statement.is_dated and statement.at <= version.stated[-1]
-            if is_older or find_known((version,), statement) is not None:
+            is_same = version.digest == statement.digest and is_told_again(version, statement)
+            if is_same or (statement.is_dated and statement.at <= version.stated[-1]):
                 return version.id
         return None
 
@@ -245,6 +245,8 @@ class Step:
 
     def version(self, id: str) -> Steps[Version | None]:
         """A version by its id, current or not."""
+        if not is_id(id):
+            return None
         slot = slot_of(id)
         keys = [self.shelf.current_key(slot), self.shelf.past_folder(slot) + id]
         return next((version for version in (yield from self.read(keys)) if version.id == id), None)
