@@ -23,9 +23,9 @@ def test_a_cron_line(run: Run, run_json: RunJson) -> None:
 def test_idle(run: Run, run_json: RunJson) -> None:
     run("write", "/a.md", "a")
     made = run("consolidate", "schedule", "--idle", 30, "--consolidator", "tidy", MEMORANDA_NAMESPACE="")
-    assert made.stdout == "tidy idle: idle for 30 minutes; when a scope is idle.\n"
+    assert made.stdout == "tidy-idle: idle for 30 minutes; when a scope is idle.\n"
     assert "idle for 2.5 minutes" in run("consolidate", "schedule", "--idle", 2.5, "--name", "soon").stdout
-    assert [each["name"] for each in run_json("consolidate", "schedule")["schedules"]] == ["soon", "tidy idle"]
+    assert [each["name"] for each in run_json("consolidate", "schedule")["schedules"]] == ["soon", "tidy-idle"]
     (shape,) = run_json("consolidate", "schedule", "--list", "--consolidator", "tidy")["schedules"]
     assert (shape["kind"], shape["minutes"], shape["line"], shape["next_due"]) == ("idle", 30.0, None, None)
 

@@ -13,7 +13,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from memoranda.consolidation.triggers import is_fan_out, waits_for_silence
-from memoranda.errors import LeaseLostError, StoreBusyError, StoreError, StoreFullError, StoreUnavailableError
+from memoranda.errors import (
+    LeaseLostError,
+    MemorandaError,
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
 
 if TYPE_CHECKING:
     from memoranda.consolidation.consolidator import Consolidator
@@ -123,38 +130,35 @@ class JobDoer:
             report = consolidator.step(job)
         except LeaseLostError as error:
             return Worked(job, "lost", error=str(error))
-        except PASSING as error:
-            return self._given_back(job, error)
         except BaseException as error:  # noqa: BLE001 - the lane must not end, whatever a consolidator raises
-            return self._failed(job, consolidator, error)
-        match report.status:
-            case "lost":
-                return Worked(job, "lost", report)
-            case "failed":
-                return self._again(job, report.error or "It failed.", report)
-            case "parked":
-                return Worked(job, "parked", report, error=report.error)
-            case _:
-                return Worked(job, "done", report)
+            return self._failed(job, error)
+        if report.status in ("lost", "parked"):
+            return Worked(job, report.status, report, report.error)
+        return Worked(job, "done", report)
 
-    def _failed(self, job: Job, consolidator: Consolidator, error: BaseException) -> Worked:
-        """What nobody expected: neither the consolidator's work nor its landing answered for it."""
-        logger.error("Job %s of %s failed.", job.number, job.queue, exc_info=error)
-        said = f"{type(error).__name__}: {error}"
+    def _failed(self, job: Job, error: BaseException) -> Worked:
+        """An attempt that is followed by another; the consolidator has parked what was its last one.
+
+        What fails outside an attempt, such as making its target, counts as one here.
+        """
+        expected = isinstance(error, MemorandaError)
+        said = str(error) if expected else f"{type(error).__name__}: {error}"
+        logger.info("Job %s of %s failed: %s", job.number, job.queue, said, exc_info=None if expected else error)
+        is_last = job.attempts >= self.consolidators[job.queue].attempts
         try:
-            if job.attempts < consolidator.attempts:
+            if not is_last or isinstance(error, PASSING):
                 return self._again(job, said)
             return self._parked(job, said)
         except PASSING as away:
             return self._given_back(job, away)
 
-    def _again(self, job: Job, error: str, report: RunReport | None = None) -> Worked:
+    def _again(self, job: Job, error: str) -> Worked:
         """Let a job that failed wait, longer each time; not all that failed together begin together."""
         seconds = min(self.pause * 2 ** min(job.attempts - 1, 20), LONGEST_PAUSE) * random.uniform(0.75, 1.25)
         at = datetime.now(UTC) + timedelta(seconds=seconds)
         if not self.store.jobs.retry(job, error=error, at=at):
-            return Worked(job, "lost", report, error)
-        return Worked(job, "again", report, error, at)
+            return Worked(job, "lost", error=error)
+        return Worked(job, "again", error=error, again_at=at)
 
     def _parked(self, job: Job, error: str) -> Worked:
         return Worked(job, "parked" if self.store.jobs.park(job, error=error) else "lost", error=error)

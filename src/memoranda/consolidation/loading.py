@@ -73,11 +73,11 @@ def _imported(place: str) -> ModuleType:
                 f"There is no module {error.name}.",
                 f"Run it where {place} can be imported, or name its file. {_HOW}",
             ) from error
-        raise _failed(place, error) from error
+        raise _failed(f"Importing {place}", error) from error
     except MemorandaError as error:
         raise ConsolidatorNotLoadedError(f"Importing {place} fails: {error.cause}", error.remedy) from error
     except (Exception, SystemExit) as error:
-        raise _failed(place, error) from error
+        raise _failed(f"Importing {place}", error) from error
 
 
 def _from_file(path: Path) -> ModuleType:
@@ -100,8 +100,8 @@ def _from_file(path: Path) -> ModuleType:
     return module
 
 
-def _failed(place: str, error: BaseException) -> ConsolidatorNotLoadedError:
-    """The error of a module that cannot be imported, with the line of it that raised."""
+def _failed(what: str, error: BaseException) -> ConsolidatorNotLoadedError:
+    """The error of code that raised, with the line of it."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]
     own = [frame for frame in own if not frame.filename.endswith("consolidation/loading.py")]
     where = f" at line {own[-1].lineno} of {own[-1].filename}" if own else ""
@@ -110,8 +110,8 @@ def _failed(place: str, error: BaseException) -> ConsolidatorNotLoadedError:
     said = error.msg if isinstance(error, SyntaxError) else str(error)
     said = " ".join(said.split()).rstrip(".")
     return ConsolidatorNotLoadedError(
-        f"Importing {place} fails{where} with {type(error).__name__}{f': {said}' if said else ''}.",
-        "Run that file by itself, and mend it.",
+        f"{what} fails{where} with {type(error).__name__}{f': {said}' if said else ''}.",
+        "Mend it there.",
     )
 
 
@@ -180,7 +180,7 @@ def _made(reference: str, function: Callable[..., Any], store: Callable[[], Memo
     except MemorandaError:
         raise
     except Exception as error:
-        raise _failed(f"what {reference} makes", error) from error
+        raise _failed(reference, error) from error
 
 
 def _described(value: Any) -> str:

@@ -34,6 +34,6 @@ def schedule_name(consumer: str, prefix: Namespace = (), *, idle: bool = False) 
 
     Example:
         >>> schedule_name("consolidation"), schedule_name("consolidation", ("acme", "ann"), idle=True)
-        ('consolidation', 'consolidation idle acme/ann')
+        ('consolidation', 'consolidation-idle acme/ann')
     """
-    return " ".join((consumer, *(["idle"] if idle else []), *(["/".join(prefix)] if prefix else [])))
+    return " ".join((f"{consumer}-idle" if idle else consumer, *(["/".join(prefix)] if prefix else [])))

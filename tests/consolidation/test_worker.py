@@ -1,0 +1,383 @@
+"""The worker: many scopes side by side, none twice at once, with back-off, schedules, and a clean end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from memoranda import MemoryStore
+from memoranda.backends import StoreBackend
+from memoranda.consolidation.consolidator import Consolidator
+from memoranda.consolidation.task import Task
+from memoranda.consolidation.worker import Worked, Worker
+from memoranda.errors import InvalidValueError, StoreClosedError
+from memoranda.store.turns import Turn
+
+Opening = Callable[..., MemoryStore]
+SECONDS = 20
+
+
+def say(store: MemoryStore, who: str, *texts: str) -> None:
+    """Somebody says something."""
+    before = len(store.turns((who,), limit=None))
+    turns = [Turn(f"{who}{before + number}", "user", text) for number, text in enumerate(texts)]
+    store.record_turns((who,), "t", turns)
+
+
+def noting(store: MemoryStore, work: Callable[[Task], Any], **settings: Any) -> Consolidator:
+    """A consolidator that keeps its files beside what was said."""
+    return Consolidator(
+        work, store=store, target=lambda of: StoreBackend(namespace=of.scope, store=store), name="noting", **settings
+    )
+
+
+def note(task: Task) -> None:
+    """Append what was said."""
+    task.files.append("/said.md", "".join(f"{turn.text}\n" for turn in task.turns))
+
+
+def said(store: MemoryStore, who: str) -> list[str]:
+    """What was noted."""
+    item = store.get((who,), "/said.md")
+    return [] if item is None else item.value["content"].split()
+
+
+def until(condition: Callable[[], Any], seconds: float = SECONDS) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to be"
+        time.sleep(0.005)
+
+
+@contextmanager
+def working(worker: Worker, **how: Any) -> Iterator[Worker]:
+    """A worker in a thread of its own, ended at the end of the block."""
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            worker.run(**how)
+        except BaseException as error:  # noqa: BLE001 - raised in the test
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield worker
+    finally:
+        worker.stop()
+        thread.join(SECONDS)
+        assert not thread.is_alive(), "the worker did not end"
+    assert failed == []
+
+
+def test_scopes_side_by_side_and_none_twice_at_once(store: MemoryStore) -> None:
+    at_work: list[str] = []
+    most = 0
+    lock = threading.Lock()
+
+    def work(task: Task) -> None:
+        nonlocal most
+        who = task.scope[0]
+        with lock:
+            assert who not in at_work, "a scope twice at once"
+            at_work.append(who)
+            most = max(most, len(at_work))
+        time.sleep(0.02)
+        note(task)
+        with lock:
+            at_work.remove(who)
+
+    consolidator = noting(store, work, max_turns=1)
+    people = [f"p{number}" for number in range(6)]
+    for who in people:
+        say(store, who, "one", "two")
+        for _ in range(3):  # asked for more than once
+            consolidator.on_demand((who,))
+    reports: list[Worked] = []
+    tally = Worker(store, [consolidator], concurrency=3, report=reports.append).run(until_idle=True)
+    assert most == 3
+    assert all(said(store, who) == ["one", "two"] for who in people)
+    assert all(store.runs.covered("noting", (who,)) == [(0, 1), (1, 2)] for who in people)
+    assert tally.done == len(reports) >= 12 and not tally.parked and not tally.again
+    assert {report.report.status for report in reports if report.report} == {"applied", "nothing"}
+
+
+def test_a_failing_run_is_tried_again_later_and_later_then_parked_and_the_scope_goes_on(store: MemoryStore) -> None:
+    started: list[float] = []
+
+    def work(task: Task) -> None:
+        if task.turns[0].text == "bad":
+            started.append(time.monotonic())
+            raise RuntimeError("the model is down")
+        note(task)
+
+    say(store, "ann", "bad")
+    consolidator = noting(store, work, attempts=3)
+    job = consolidator.on_demand(("ann",))
+    reports: list[Worked] = []
+    with working(Worker(store, [consolidator], pause=0.08, report=reports.append)):
+        until(lambda: len(reports) == 3)
+    assert [each.outcome for each in reports] == ["again", "again", "parked"]
+    assert all("the model is down" in (each.error or "") for each in reports)
+    assert started[1] - started[0] >= 0.06 and started[2] - started[1] >= 0.12  # three quarters of the pause at least
+    (run,) = store.runs.list("noting")
+    assert (run.status, run.after, run.to, run.attempts) == ("parked", 0, 1, 3) and "the model is down" in run.error
+    parked = store.jobs.get(job.number)
+    assert (parked.state, parked.attempts) == ("parked", 3) and "the model is down" in (parked.error or "")
+    say(store, "ann", "good")
+    consolidator.on_demand(("ann",))
+    Worker(store, [consolidator]).run(until_idle=True)
+    assert said(store, "ann") == ["good"]
+    assert store.runs.covered("noting", ("ann",)) == [(0, 1), (1, 2)]
+
+
+def test_one_failing_scope_keeps_none_waiting(store: MemoryStore) -> None:
+    def work(task: Task) -> None:
+        if task.scope == ("bad",):
+            raise RuntimeError("no")
+        note(task)
+
+    consolidator = noting(store, work)
+    for who in ("bad", "good"):
+        say(store, who, "hello")
+        consolidator.on_demand((who,))
+    tally = Worker(store, [consolidator], concurrency=1).run(until_idle=True)
+    assert said(store, "good") == ["hello"] and (tally.done, tally.again) == (1, 1)
+    (waiting,) = store.jobs.list("noting", state="waiting")
+    assert waiting.due_at > datetime.now(UTC) + timedelta(seconds=2)
+
+
+def test_the_heartbeat_keeps_the_lease_of_a_long_run(store: MemoryStore, store_url: str, open_here: Opening) -> None:
+    other = open_here(store_url)
+    runs = 0
+
+    def work(task: Task) -> None:
+        nonlocal runs
+        runs += 1
+        time.sleep(1.2)
+        note(task)
+
+    say(store, "ann", "hello")
+    consolidator = noting(store, work)
+    consolidator.on_demand(("ann",))
+    rival = Worker(other, [noting(other, work)], lease=0.5, poll=0.05)
+    with working(Worker(store, [consolidator], lease=0.5, poll=0.05)) as worker:
+        until(lambda: runs)
+        with working(rival):
+            until(lambda: said(store, "ann"))
+        assert worker.name != rival.name
+    assert runs == 1 and said(store, "ann") == ["hello"]
+    (job,) = store.jobs.list("noting")
+    assert (job.state, job.attempts) == ("done", 1)
+
+
+def test_what_a_lost_lease_was_for_lands_once(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker whose heartbeats do not get through is overtaken, and lands nothing of what it goes on with."""
+    arrived, overtaken = threading.Event(), threading.Event()
+    attempts: list[int] = []
+
+    def work(task: Task) -> None:
+        attempts.append(len(attempts))
+        if len(attempts) == 1:
+            arrived.set()
+            assert overtaken.wait(SECONDS)
+        note(task)
+
+    say(store, "ann", "hello")
+    consolidator = noting(store, work)
+    consolidator.on_demand(("ann",))
+    slow: list[Worked] = []
+    first = Worker(store, [consolidator], lease=0.3, report=slow.append)
+    monkeypatch.setattr(first, "_beat", lambda: None)
+    with working(first):
+        assert arrived.wait(SECONDS)
+        first.stop()  # it takes nothing more, and finishes what it has
+        with working(Worker(store, [consolidator], poll=0.05)):
+            until(lambda: said(store, "ann"))
+        overtaken.set()
+        until(lambda: slow)
+    assert [each.outcome for each in slow] == ["lost"]
+    assert len(attempts) == 2 and said(store, "ann") == ["hello"]
+    assert len(store.runs.list("noting")) == 1 and len(store.history(("ann",), "/said.md")) == 1
+
+
+# --- triggers -------------------------------------------------------------------------------------------------
+
+
+def test_a_schedule_reaches_every_scope_with_something_new(store: MemoryStore) -> None:
+    consolidator = noting(store, note)
+    for who in ("ann", "bob"):
+        say(store, who, "hello")
+    consolidator.schedule("* * * * * *")
+    with working(Worker(store, [consolidator])):
+        until(lambda: said(store, "ann") and said(store, "bob"))
+        say(store, "cid", "late")
+        until(lambda: said(store, "cid"))
+    assert all(len(said(store, who)) == 1 for who in ("ann", "bob", "cid"))
+
+
+def test_what_was_missed_is_caught_up_once(store: MemoryStore) -> None:
+    """No worker ran for several due times."""
+    consolidator = noting(store, note)
+    say(store, "ann", "hello")
+    consolidator.schedule("* * * * * *")
+    time.sleep(2.2)
+    consolidator.schedule("0 0 1 1 *", name="rarely")
+    due = store.schedules.get("noting").next_due
+    assert due is not None and due < datetime.now(UTC) - timedelta(seconds=1)
+    spread: list[Worked] = []
+    store.schedules.fire(["noting"])
+    store.schedules.remove("noting")
+    Worker(store, [consolidator], report=spread.append).run(until_idle=True)
+    assert [each.outcome for each in spread] == ["spread", "done"]
+    assert said(store, "ann") == ["hello"]
+
+
+def test_an_idle_scope_is_re_armed_by_each_message(store: MemoryStore) -> None:
+    consolidator = noting(store, note)
+    consolidator.after_idle(0.6 / 60)
+    began = time.monotonic()
+    with working(Worker(store, [consolidator], poll=0.05)):
+        for number in range(5):
+            say(store, "ann", str(number))
+            time.sleep(0.2)
+            assert said(store, "ann") == []
+        until(lambda: said(store, "ann"))
+    assert time.monotonic() - began >= 1.4
+    assert said(store, "ann") == ["0", "1", "2", "3", "4"] and len(store.runs.list("noting")) == 1
+
+
+def test_a_message_that_comes_between_firing_and_running_re_arms_too(store: MemoryStore) -> None:
+    consolidator = noting(store, note)
+    say(store, "ann", "one")
+    consolidator.after_idle(0.2 / 60)
+    until(lambda: store.schedules.fire(["noting"]))
+    say(store, "ann", "two")
+    reports: list[Worked] = []
+    with working(Worker(store, [consolidator], poll=0.05, report=reports.append)):
+        until(lambda: said(store, "ann"))
+    assert [each.outcome for each in reports] == ["rearmed", "done"]
+    assert said(store, "ann") == ["one", "two"]
+
+
+def test_it_is_woken_in_its_own_process(store: MemoryStore) -> None:
+    consolidator = noting(store, note)
+    with working(Worker(store, [consolidator], poll=600)):
+        time.sleep(0.2)
+        say(store, "ann", "hello")
+        began = time.monotonic()
+        consolidator.on_demand(("ann",))
+        until(lambda: said(store, "ann"))
+        assert time.monotonic() - began < 2
+        say(store, "bob", "hello")
+        consolidator.schedule("* * * * * *")
+        until(lambda: said(store, "bob"), 3)
+
+
+# --- the end --------------------------------------------------------------------------------------------------
+
+
+def test_stopping_lets_what_runs_come_to_its_end(store: MemoryStore) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def work(task: Task) -> None:
+        began.set()
+        assert go_on.wait(SECONDS)
+        note(task)
+
+    consolidator = noting(store, work)
+    for who in ("ann", "bob"):
+        say(store, who, "hello")
+        consolidator.on_demand((who,))
+    worker = Worker(store, [consolidator], concurrency=1)
+    with working(worker):
+        assert began.wait(SECONDS)
+        worker.stop()
+        time.sleep(0.1)
+        go_on.set()
+    assert sorted([*said(store, "ann"), *said(store, "bob")]) == ["hello"]
+    assert [job.attempts for job in store.jobs.list("noting", state="waiting")] == [0]
+
+
+def test_stopping_at_once_gives_back_what_runs(store: MemoryStore) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def work(task: Task) -> None:
+        began.set()
+        assert go_on.wait(SECONDS)
+        note(task)
+
+    say(store, "ann", "hello")
+    consolidator = noting(store, work)
+    consolidator.on_demand(("ann",))
+    late: list[Worked] = []
+    worker = Worker(store, [consolidator], report=late.append)
+    with working(worker):
+        assert began.wait(SECONDS)
+        worker.stop(at_once=True)
+    (job,) = store.jobs.list("noting")
+    assert (job.state, job.attempts) == ("waiting", 0) and not late
+    go_on.set()
+    until(lambda: late)
+    assert [each.outcome for each in late] == ["lost"] and said(store, "ann") == []
+    Worker(store, [noting(store, note)]).run(until_idle=True)
+    assert said(store, "ann") == ["hello"]
+
+
+def test_an_event_ends_it_too(store: MemoryStore) -> None:
+    stop = threading.Event()
+    worker = Worker(store, [noting(store, note)], poll=600)
+    thread = threading.Thread(target=worker.run, kwargs={"stop": stop})
+    thread.start()
+    stop.set()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_a_worker_can_run_again(store: MemoryStore) -> None:
+    consolidator = noting(store, note)
+    worker = Worker(store, [consolidator])
+    for number in range(2):
+        say(store, "ann", str(number))
+        consolidator.on_demand(("ann",))
+        assert worker.run(until_idle=True).done == 1
+    assert said(store, "ann") == ["0", "1"]
+
+
+def test_a_closed_store_ends_it_with_an_error(store_url: str, open_here: Opening) -> None:
+    mine = open_here(store_url)
+    worker = Worker(mine, [noting(mine, note)], poll=0.05)
+    mine.close()
+    with pytest.raises(StoreClosedError):
+        worker.run()
+
+
+@pytest.mark.parametrize("setting", [{"concurrency": 0}, {"lease": 0}, {"poll": -1}, {"pause": float("nan")}])
+def test_numbers_that_make_no_sense(store: MemoryStore, setting: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValueError):
+        Worker(store, [noting(store, note)], **setting)
+
+
+def test_two_of_one_name(store: MemoryStore) -> None:
+    with pytest.raises(InvalidValueError, match="have one name"):
+        Worker(store, [noting(store, note), noting(store, note)])
+
+
+def test_an_idle_worker_asks_one_question(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    consolidator = noting(store, note)
+    consolidator.schedule("0 0 1 1 *")
+    asked: list[str] = []
+    worker = Worker(store, [consolidator], poll=0.1)
+    run = store.engine.run
+    monkeypatch.setattr(store.engine, "run", lambda operation: asked.append(operation.__name__) or run(operation))
+    with working(worker):
+        until(lambda: len(asked) > 8)
+    assert set(asked[3:]) == {"next_due"}, asked
