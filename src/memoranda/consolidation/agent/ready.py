@@ -110,4 +110,5 @@ def _graph(agent: ReadyMade, task: Task, work: Work) -> Any:
         work_tools(work),
         system_prompt=system_prompt(agent.instructions, task.instructions),
         middleware=[Supervision(work, agent.limit_steps)],
+        checkpointer=False,  # not even that of an agent inside which this runs
     )

@@ -111,7 +111,7 @@ class Supervision(AgentMiddleware[AgentState[Any], Any, Any]):
         self.work.task.used(
             tokens_in=usage["input_tokens"] if usage else 0,
             tokens_out=usage["output_tokens"] if usage else 0,
-            model=reply.response_metadata.get("model_name"),
+            model=reply.response_metadata.get("model_name") or reply.response_metadata.get("model"),
         )
         calls = json.dumps([[call["name"], call["args"]] for call in reply.tool_calls], default=str, sort_keys=True)
         self._repeats = self._repeats + 1 if calls == self._last_calls and reply.tool_calls else 1
