@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import isgenerator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
 from memoranda.backends.steps import Steps, ask
 from memoranda.errors import MemorandaError, StoreError
@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_LONGEST_SHOWN = 2_000
+_LONGEST_SHOWN: Final = 2_000
+_CONFIG: Final[Any] = {"tags": ["nostream"]}
+"""Inside a graph, what is asked here is no part of what the user is shown as it comes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, so that Answer[int](…) may note its type where it tries
 class Answer(Generic[T]):
     """One way to answer: a tool that the model may call.
 
@@ -88,7 +90,7 @@ def ask_model(
     for _ in range(attempts):
         reply: Any = None
         try:
-            reply = yield from ask(cast("Callable[..., Any]", asked.invoke), list(said))
+            reply = yield from ask(cast("Callable[..., Any]", asked.invoke), list(said), config=_CONFIG)
             answer, arguments = _chosen(reply, tools)
             _check_schema(answer, arguments)
             value = answer.check(arguments)

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import orjson
 
+from memoranda.backends.origins import is_person
 from memoranda.knowledge.errors import InvalidSettingError
 from memoranda.store.turns import RecordedTurn, Turn
 
@@ -42,13 +43,24 @@ def said_in(conversation: Conversation) -> list[Said]:
         >>> said_in([("user", "I drink tea."), {"role": "assistant", "content": "Noted."}])
         [Said(role='user', text='I drink tea.', at=None), Said(role='assistant', text='Noted.', at=None)]
     """
+    return heard(conversation)[0]
+
+
+def heard(conversation: Conversation) -> tuple[list[Said], bool]:
+    """The messages of a conversation that say something, and whether something from outside came into it.
+
+    That is what a tool gave, what a message says that no person wrote, and whatever a model said that called tools:
+    it may have read anything.
+
+    Raises:
+        InvalidSettingError: It is no conversation.
+    """
     if isinstance(conversation, str):
-        found = [Said("user", conversation)]
-    elif isinstance(conversation, Iterable) and not isinstance(conversation, (bytes, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        found = [_said(message) for message in conversation]
-    else:
+        return ([Said("user", conversation)] if conversation.strip() else []), False
+    if not isinstance(conversation, Iterable) or isinstance(conversation, (bytes, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise _no_conversation(conversation)
-    return [said for said in found if said.text.strip()]
+    found = [_said(message) for message in conversation]
+    return [said for said, _ in found if said.text.strip()], any(outside for _, outside in found)
 
 
 def shown(said: Iterable[Said], tag: str = "conversation") -> str:
@@ -78,11 +90,13 @@ def as_data(value: Any) -> str:
     return encoded.replace("<", "\\u003c")
 
 
-def _said(message: Any) -> Said:
-    if isinstance(message, (Turn, RecordedTurn)):
-        return Said(message.role, message.text, message.at.isoformat() if message.at else None)
+def _said(message: Any) -> tuple[Said, bool]:
+    """A message, and whether something from outside is in it."""
     if isinstance(message, Said):
-        return message
+        return message, message.role not in ("user", "assistant")
+    if isinstance(message, (Turn, RecordedTurn)):
+        said = Said(message.role, message.text, message.at.isoformat() if message.at else None)
+        return said, message.role == "tool" or bool(message.tools)
     from langchain_core.messages import convert_to_messages
 
     try:
@@ -92,7 +106,10 @@ def _said(message: Any) -> Said:
     kind = converted.type.removesuffix("MessageChunk").lower()
     if kind == "chat":
         kind = str(getattr(converted, "role", kind))
-    return Said(_ROLES.get(kind, kind), str(cast("Any", converted).text))
+    role = _ROLES.get(kind, kind)
+    calls = any(getattr(converted, name, None) for name in ("tool_calls", "invalid_tool_calls"))
+    outside = bool(calls) if role == "assistant" else not (role == "user" and is_person(converted))
+    return Said(role, str(cast("Any", converted).text)), outside
 
 
 def _no_conversation(given: object) -> InvalidSettingError:

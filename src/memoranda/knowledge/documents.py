@@ -108,10 +108,18 @@ class _PydanticSchema(DocumentSchema):
             value = self._model.model_validate_json(orjson.dumps(plain))
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)
-            return Fitted(plain, misfits=tuple(Misfit(pointer(each["loc"]), each["msg"]) for each in found))
+            misfits = tuple(Misfit(pointer(each["loc"]), each["msg"]) for each in found)
+            return Fitted(plain, misfits=misfits, unknown=self._passed_over(plain))
         dumped = self._dumped(value)
         self._check_stable(value, dumped)
         return Fitted(dumped, value, unknown=tuple(_beyond(plain, dumped, "")))
+
+    def _passed_over(self, document: Document) -> tuple[str, ...]:
+        """The fields of a document that the model passes over, as far as that is known of one that does not fit."""
+        if self._model.model_config.get("extra", "ignore") != "ignore":
+            return ()
+        known: Document = self.json_schema.get("properties", {})
+        return tuple(pointer([name]) for name in document if name not in known)
 
     def _dumped(self, value: Any) -> Document:
         return value.model_dump(mode="json", by_alias=True, round_trip=True, warnings=False)

@@ -12,7 +12,7 @@ from memoranda.backends.steps import Steps, ask
 from memoranda.files.diff import unified_diff
 from memoranda.files.format import read_file_data
 from memoranda.knowledge.asking import checked_attempts
-from memoranda.knowledge.conversation import Conversation, said_in
+from memoranda.knowledge.conversation import Conversation, heard
 from memoranda.knowledge.drift import DriftLimits
 from memoranda.knowledge.errors import InvalidSettingError
 from memoranda.knowledge.pairs import awaiting, blocking
@@ -216,17 +216,16 @@ class Instructions:
         namespace, signed = resolve_namespace(self.namespace), author or running_author()
         held_back = _checked(trusted, mode, feedback)
         checked_attempts(attempts)
-        said = said_in(conversation)
+        said, has_outside = heard(conversation)
         if not said and not (feedback or "").strip():
             raise InvalidSettingError("There is no conversation and no feedback.", "Pass one to learn from.")
-        if mode == "apply" and held_back is None and any(each.role not in ("user", "assistant") for each in said):
-            held_back = "the conversation holds results of tools, or messages of no person"
+        if held_back is None and has_outside:
+            held_back = "the conversation holds results of tools, or messages that no person wrote"
         before = yield from self._hold(namespace)
         draft = yield from refine_text(model, before.text, said, feedback, self.limits, attempts=attempts)
         if draft.refused:
-            return Refined(
-                draft.text, self._difference(before.text, draft.text), None, None, None, draft.refused, draft.reason
-            )
+            difference = self._difference(before.text, draft.text)
+            return Refined(draft.text, difference, refused=draft.refused, reason=draft.reason)
         if draft.text == before.text:
             return Refined(before.text, reason=draft.reason)
         if mode == "propose" or held_back is not None:

@@ -96,10 +96,10 @@ class Keeper:
             return Held(revision, fitted)
         heal = migration or self.migration
         if heal is None:
-            raise self._misfit(f"The profile {self.key} does not fit {self.schema.name} any more", fitted, _REMEDY)
+            raise self._misfit(f"The profile {self.key!r} does not fit {self.schema.name} any more", fitted, _REMEDY)
         healed = self.schema.fit((yield from self._migrated(heal, stored)))
         if healed.misfits:
-            raise self._misfit(f"What the migration makes of {self.key} does not fit", healed, "Mend the migration.")
+            raise self._misfit(f"What the migration makes of {self.key!r} does not fit", healed, "Mend the migration.")
         return Held(revision, healed, migrated=True)
 
     def land(
@@ -187,17 +187,18 @@ class Keeper:
             made = yield from consult(migration, copy.deepcopy(stored))
         except Exception as error:
             raise ProfileSchemaError(
-                f"The migration of {self.key} failed with {type(error).__name__}: {error}.", "Mend the migration."
+                f"The migration of {self.key!r} failed with {type(error).__name__}: {error}.", "Mend the migration."
             ) from error
         if not isinstance(made, dict):
             raise ProfileSchemaError(
-                f"The migration of {self.key} gave {type(made).__name__}, no dictionary.", "Let it return the document."
+                f"The migration of {self.key!r} gave {type(made).__name__}, no dictionary.",
+                "Let it return the document.",
             )
         encode_value(cast("Document", made))  # what is no JSON is refused by name
         return cast("Document", made)
 
     def _misfit(self, cause: str, fitted: Fitted, remedy: str) -> ProfileSchemaError:
-        unknown = [Misfit(field, "the schema has no such field, so it would be lost") for field in fitted.unknown]
+        unknown = [Misfit(field, "the schema has no such field, and it would be lost") for field in fitted.unknown]
         misfits = [*fitted.misfits, *unknown]
         return ProfileSchemaError(f"{cause}: {'; '.join(map(str, misfits))}.", remedy, misfits)
 

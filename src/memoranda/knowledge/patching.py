@@ -121,9 +121,10 @@ def carry_over(
             by its place in an array is compared.
 
     Raises:
-        InvalidPatchError: The patch does not even apply to what was seen.
+        InvalidPatchError: The patch does not apply to what was seen.
         ChangedMeanwhileError: An operation would touch something else than what was seen.
     """
+    apply(seen, steps)
     before, now = copy.deepcopy(dict(seen)), copy.deepcopy(dict(document))
     for step in steps:
         watched = _watched(before, step, fields_too=fields_too)

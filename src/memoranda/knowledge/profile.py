@@ -142,7 +142,7 @@ class Profile(Generic[M]):
             return held.fitted.value
         missing = ", ".join(misfit.field for misfit in held.fitted.misfits)
         raise EmptyProfileError(
-            f"The profile {self.key} is not written yet, and {self.schema.name} has no default for {missing}.",
+            f"The profile {self.key!r} is not written yet, and {self.schema.name} has no default for {missing}.",
             "Patch it with a value for each, or give them defaults.",
         )
 
