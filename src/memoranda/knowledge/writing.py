@@ -19,7 +19,7 @@ from memoranda.errors import ItemNotFoundError, RevisionNotFoundError, SearchUna
 from memoranda.knowledge.deciding import Decision, decide
 from memoranda.knowledge.duplicates import digest_of, likeness
 from memoranda.knowledge.memories import Shelf, Version, from_item, is_id, slot_of, text_of
-from memoranda.knowledge.timeline import Placed, Statement, closed, corrected, is_told_again, place
+from memoranda.knowledge.timeline import Placed, Statement, closed, corrected, find_known, is_told_again, place
 from memoranda.store.changes import Author, Change, ChangeSet
 from memoranda.store.store import MemoryStore
 
@@ -30,7 +30,7 @@ Action: TypeAlias = Literal["inserted", "updated", "superseded", "skipped"]
 
 _CANDIDATES: Final = 10
 _TRIES: Final = 20
-_REMEMBERED: Final = 50
+_REMEMBERED: Final = 200
 """So many revisions of a forgotten memory are looked at, to know what was said before."""
 
 
@@ -91,10 +91,12 @@ class Step:
     def _try(self, statement: Statement) -> Steps[Saved | None]:
         """One attempt; None where somebody else was faster."""
         timeline = yield from self._known_timeline(statement)
+        if find_known(timeline, statement) is None:
+            forgotten = yield from self._forgotten(timeline, statement)
+            if forgotten is not None:
+                return Saved(forgotten, "skipped")
         if timeline:
             return (yield from self._land(timeline, place(timeline, statement), statement))
-        if (forgotten := (yield from self._forgotten(statement))) is not None:
-            return Saved(forgotten, "skipped")
         candidates: list[Version] = []
         if not self.identity:
             candidates = yield from self._candidates(statement)
@@ -194,24 +196,27 @@ class Step:
                 action = "updated" if earlier is not None and now.valid_from < earlier.valid_from else "skipped"
         return Saved(placed.id, action, gone)
 
-    def _forgotten(self, statement: Statement) -> Steps[str | None]:
+    def _forgotten(self, timeline: Sequence[Version], statement: Statement) -> Steps[str | None]:
         """The id of a memory that was forgotten and is only told again here, as its history knows."""
-        if not statement.is_dated and not statement.sources:
+        is_early = statement.is_dated and (not timeline or statement.at < timeline[0].valid_from)
+        if not is_early and not statement.sources:
             return None
-        key = self.shelf.current_key(statement.slot)
+        key, known = self.shelf.current_key(statement.slot), {version.id for version in timeline}
         revisions = yield from ask(self.store.history, self.shelf.namespace, key, limit=_REMEMBERED)
+        is_gone = False
         for revision in revisions:
-            if revision.operation == "delete":
+            if revision.operation == "delete" or not is_gone:
+                is_gone = is_gone or revision.operation == "delete"
                 continue
             try:
                 item = yield from ask(self.store.get_at, self.shelf.namespace, key, revision=revision.revision)
             except (ItemNotFoundError, RevisionNotFoundError):  # forgotten for good meanwhile
                 return None
             version = from_item(item.value, 0)
-            if version is None:
+            if version is None or version.id in known:
                 continue
             is_same = version.digest == statement.digest and is_told_again(version, statement)
-            if is_same or (statement.is_dated and statement.at <= version.stated[-1]):
+            if is_same or (is_early and statement.at <= version.stated[-1]):
                 return version.id
         return None
 
