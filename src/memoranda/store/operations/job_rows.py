@@ -51,7 +51,8 @@ def encode_payload(payload: Mapping[str, Any] | None) -> str:
         InvalidValueError: It is none.
     """
     try:
-        return orjson.dumps(dict(payload or {})).decode()
+        # Sorted, so that equal ones are equal texts.
+        return orjson.dumps(dict(payload or {}), option=orjson.OPT_SORT_KEYS).decode()
     except (TypeError, ValueError) as error:
         raise InvalidValueError(
             f"The payload is no JSON object: {error}.", "Use string keys and JSON values."

@@ -6,6 +6,7 @@ WHERE number IN (
     SELECT j.number FROM jobs j
     WHERE j.tenant = :tenant AND j.labels >= :low AND j.labels < :high AND j.labels <> ''
       AND (:label = '' OR {find_text}(:terminator || j.labels, :label) > 0)
+    ORDER BY j.number
     LIMIT :limit
 )
 RETURNING number;
@@ -16,6 +17,7 @@ WHERE number IN (
     SELECT r.number FROM runs r
     WHERE r.tenant = :tenant AND r.labels >= :low AND r.labels < :high
       AND (:label = '' OR {find_text}(:terminator || r.labels, :label) > 0)
+    ORDER BY r.number
     LIMIT :limit
 )
 RETURNING number;

@@ -1,0 +1,418 @@
+"""Schedules: each due time once, missed ones made up for once, idle ones started again by what is said."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from memoranda import ChangeSet, CursorMove, Job, MemoryStore
+from memoranda.errors import InvalidScheduleError, InvalidValueError, ScheduleNotFoundError
+from tests.store.jobs_support import Clock, say, timed
+
+
+@pytest.fixture
+def work(store: MemoryStore) -> tuple[MemoryStore, Clock]:
+    return timed(store)
+
+
+def waiting(store: MemoryStore) -> list[Job]:
+    return store.jobs.list(state="waiting", limit=None)[::-1]
+
+
+def read_all(store: MemoryStore, *scope: str) -> None:
+    position = store.runs.cursor("tidy", scope)
+    turns = max(turn.position for turn in store.turns(scope))
+    store.commit(ChangeSet(advance=[CursorMove("tidy", scope, position, turns)]))
+
+
+def test_each_due_time_makes_one_job(work: tuple[MemoryStore, Clock]) -> None:
+    store, clock = work
+    made = store.schedules.put("six", "tidy", cron=" 0  */6 * * * ", prefix=("acme",), payload={"mode": "apply"})
+    assert (made.line, made.kind, made.next_due) == ("0 */6 * * *", "cron", clock.now + timedelta(hours=6))
+    assert store.schedules.fire(["tidy"]) == 0
+    assert store.jobs.next_due(["tidy"]) == clock.now + timedelta(hours=6)
+    for _ in range(2):
+        due = clock.wait(hours=6)
+        assert store.schedules.fire(["other"]) == 0
+        assert [store.schedules.fire(["tidy"]), store.schedules.fire(["tidy"])] == [1, 0]
+        assert store.schedules.get("six").last_due == due
+    first, second = waiting(store)
+    assert first.scope is None
+    assert first.payload == {"kind": "fan_out", "mode": "apply", "schedule": "six", "prefix": ["acme"]}
+    assert first.origin.endswith("@2026-05-04T18:00:00+00:00")
+    assert second.origin.endswith("@2026-05-05T00:00:00+00:00")
+
+
+def test_what_was_missed_is_made_up_for_once(work: tuple[MemoryStore, Clock]) -> None:
+    store, clock = work
+    store.schedules.put("hourly", "tidy", cron="0 * * * *")
+    clock.wait(days=40, minutes=20)
+    assert [store.schedules.fire(["tidy"]), store.schedules.fire(["tidy"])] == [1, 0]
+    (job,) = waiting(store)
+    assert job.origin.endswith("@2026-06-13T12:00:00+00:00"), "the latest"
+    assert store.schedules.get("hourly").next_due == datetime(2026, 6, 13, 13, tzinfo=UTC)
+
+
+def test_the_same_settings_again_change_nothing(work: tuple[MemoryStore, Clock]) -> None:
+    store, clock = work
+    put: Callable[..., Any] = lambda **how: store.schedules.put(  # noqa: E731
+        "s",
+        "tidy",
+        **{"cron": "0 * * * *", "zone": "Europe/Berlin", "prefix": ("a",), "payload": {"b": 1, "a": 2}} | how,
+    )
+    first = put()
+    clock.wait(hours=3)
+    assert put() == first, "what was missed while nobody worked is still to come"
+    assert put(payload={"a": 2, "b": 1}) == first
+    assert store.schedules.fire(["tidy"]) == 1
+    store.schedules.pause("s")
+    assert put().paused
+    changed = put(cron="30 * * * *")
+    assert (changed.line, changed.paused, changed.next_due) == (
+        "30 * * * *",
+        False,
+        clock.now + timedelta(minutes=30),
+    )
+    assert changed.created_at == first.created_at
+
+
+@pytest.mark.parametrize(
+    "change", [{"zone": "Asia/Tokyo"}, {"prefix": ("x",)}, {"payload": {"x": 1}}, {"queue": "tidy"}]
+)
+def test_a_changed_schedule_does_not_fire_a_due_time_again(
+    work: tuple[MemoryStore, Clock], change: dict[str, Any]
+) -> None:
+    store, clock = work
+    store.schedules.put("s", "tidy", cron="0 * * * *")
+    clock.wait(hours=1)
+    assert store.schedules.fire(["tidy"]) == 1
+    store.schedules.put("s", **{"queue": "tidy", "cron": "0 * * * *", **change})
+    assert store.schedules.fire(["tidy"]) == 0
+    clock.wait(minutes=59)
+    assert store.schedules.fire(["tidy"]) == 0
+    clock.wait(minutes=1)
+    assert store.schedules.fire(["tidy"]) == 1
+    assert len(waiting(store)) == 2
+
+
+def test_changing_it_before_it_fired_makes_its_time_anew(work: tuple[MemoryStore, Clock]) -> None:
+    store, clock = work
+    store.schedules.put("s", "tidy", cron="0 13 * * *")
+    clock.wait(hours=2)
+    store.schedules.put("s", "tidy", cron="0 18 * * *")
+    assert store.schedules.fire(["tidy"]) == 0
+    clock.wait(hours=4)
+    assert store.schedules.fire(["tidy"]) == 1
+
+
+def test_a_pause_is_not_made_up_for(work: tuple[MemoryStore, Clock]) -> None:
+    store, clock = work
+    store.schedules.put("s", "tidy", cron="0 * * * *")
+    paused = store.schedules.pause("s")
+    assert (paused.paused, paused.next_due) == (True, None)
+    assert store.schedules.pause("s") == paused
+    clock.wait(hours=5, minutes=10)
+    assert store.schedules.fire(["tidy"]) == 0
+    assert store.jobs.next_due(["tidy"]) is None
+    resumed = store.schedules.resume("s")
+    assert resumed.next_due == clock.now + timedelta(minutes=50)
+    assert store.schedules.resume("s") == resumed
+    assert store.schedules.fire(["tidy"]) == 0
+    clock.wait(minutes=50)
+    assert store.schedules.fire(["tidy"]) == 1
+
+
+def test_a_removed_one_fires_no_more_and_may_come_again(work: tuple[MemoryStore, Clock]) -> None:
+    store, clock = work
+    store.schedules.put("s", "tidy", cron="0 * * * *")
+    clock.wait(hours=1)
+    store.schedules.fire(["tidy"])
+    store.schedules.remove("s")
+    assert store.schedules.list() == []
+    store.schedules.put("s", "tidy", cron="0 * * * *")
+    assert store.schedules.fire(["tidy"]) == 0
+    assert len(waiting(store)) == 1
+    for call in (store.schedules.remove, store.schedules.get, store.schedules.pause, store.schedules.resume):
+        for name in ("nobody", "a\0b"):
+            with pytest.raises(ScheduleNotFoundError, match="There is no schedule"):
+                call(name)
+
+
+def test_clocks_that_are_changed_leave_no_day_out_and_none_twice(work: tuple[MemoryStore, Clock]) -> None:
+    store, clock = work
+    for start in (datetime(2026, 3, 27, 22, tzinfo=UTC), datetime(2026, 10, 23, 22, tzinfo=UTC)):
+        clock.now = start
+        store.schedules.put("night", "tidy", cron="30 2 * * *", zone="Europe/Berlin", payload={"start": str(start)})
+        fired = []
+        for _ in range(4 * 24 * 4):
+            now = clock.wait(minutes=15)
+            fired += [now] * store.schedules.fire(["tidy"])
+        assert len({moment.astimezone(UTC).date() for moment in fired}) == len(fired) == 4
+
+
+def turned(store: MemoryStore) -> list[tuple[str, ...]]:
+    return [job.scope or () for job in waiting(store)]
+
+
+def test_a_scope_that_was_idle_for_long_enough_gets_a_job(work: tuple[MemoryStore, Clock]) -> None:
+    store, clock = work
+    say(store, "acme", "old")
+    clock.wait(minutes=60)
+    made = store.schedules.put("quiet", "tidy", idle_minutes=30, prefix=("acme",), payload={"mode": "apply"})
+    assert (made.kind, made.minutes, made.next_due) == ("idle", 30.0, None)
+    say(store, "acme", "ann")
+    said_at = clock.now
+    say(store, "acme2", "bob")
+    assert store.schedules.fire(["tidy"]) == 1
+    assert turned(store) == [("acme", "old")]
+    assert store.jobs.next_due(["tidy"]) == clock.now, "the job"
+    job = store.jobs.claim(["tidy"], worker="w")
+    assert job and store.jobs.finish(job)
+    assert store.jobs.next_due(["tidy"]) == clock.now + timedelta(minutes=30), "when Ann may be idle"
+    clock.wait(minutes=29)
+    assert store.schedules.fire(["tidy"]) == 0
+    clock.wait(minutes=1)
+    assert [store.schedules.fire(["tidy"]), store.schedules.fire(["tidy"])] == [1, 0]
+    (job,) = waiting(store)
+    assert job.scope == ("acme", "ann")
+    assert job.payload["kind"] == "idle" and job.payload["schedule"] == "quiet" and job.payload["mode"] == "apply"
+    assert datetime.fromtimestamp(job.payload["turned_at"] / 1e6, UTC) == said_at
+    assert not store.jobs.is_rearmed(job)
+
+
+def test_what_is_said_starts_the_time_again(work: tuple[MemoryStore, Clock]) -> None:
+    store, clock = work
+    store.schedules.put("quiet", "tidy", idle_minutes=30)
+    say(store, "ann")
+    for _ in range(6):
+        clock.wait(minutes=20)
+        assert store.schedules.fire(["tidy"]) == 0
+        say(store, "ann")
+    clock.wait(minutes=30)
+    assert store.schedules.fire(["tidy"]) == 1
+    (job,) = waiting(store)
+    say(store, "ann")
+    assert store.jobs.is_rearmed(job), "between being made and being done"
+    assert asyncio.run(store.jobs.ais_rearmed(job))
+    clock.wait(minutes=30)
+    assert store.schedules.fire(["tidy"]) == 1
+    assert len(waiting(store)) == 2
+
+
+def test_nobody_is_idle_who_has_nothing_to_read(work: tuple[MemoryStore, Clock]) -> None:
+    store, clock = work
+    store.schedules.put("quiet", "tidy", idle_minutes=30)
+    for name in ("ann", "bob"):
+        say(store, name)
+    store.write(("cat",), "/x.md", "a file, and no turn")
+    read_all(store, "ann")
+    clock.wait(minutes=31)
+    assert store.schedules.fire(["tidy"]) == 1
+    assert turned(store) == [("bob",)]
+
+
+def test_turns_that_become_visible_late_are_found(work: tuple[MemoryStore, Clock]) -> None:
+    store, clock = work
+    store.schedules.put("quiet", "tidy", idle_minutes=1)
+    clock.wait(minutes=20)
+    store.schedules.fire(["tidy"])
+    # Of a machine whose clock goes wrong by some minutes.
+    behind, other = timed(store)
+    other.now = clock.now - timedelta(minutes=9)
+    say(behind, "ann")
+    clock.wait(minutes=1)
+    assert store.schedules.fire(["tidy"]) == 1
+    assert turned(store) == [("ann",)]
+
+
+def test_an_idle_one_that_was_resumed_finds_what_became_idle_meanwhile(work: tuple[MemoryStore, Clock]) -> None:
+    store, clock = work
+    store.schedules.put("quiet", "tidy", idle_minutes=5)
+    store.schedules.fire(["tidy"])
+    store.schedules.pause("quiet")
+    say(store, "ann")
+    clock.wait(hours=3)
+    assert store.schedules.fire(["tidy"]) == 0
+    store.schedules.resume("quiet")
+    assert store.schedules.fire(["tidy"]) == 1
+
+
+def test_more_scopes_than_a_page_become_idle(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memoranda.store.operations.firing._PAGE", 3)
+    store, clock = timed(store)
+    names = [f"s{number}" for number in range(8)]
+    for number, name in enumerate(names):
+        say(store, name)
+        clock.wait(seconds=number // 4)
+    clock.wait(minutes=5)
+    store.schedules.put("quiet", "tidy", idle_minutes=5)
+    assert store.schedules.fire(["tidy"]) == 8
+    assert sorted(scope[0] for scope in turned(store)) == names
+
+
+def test_a_look_that_was_stopped_is_made_again(
+    work: tuple[MemoryStore, Clock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, clock = work
+    say(store, "ann")
+    clock.wait(minutes=10)
+    store.schedules.put("quiet", "tidy", idle_minutes=5)
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("memoranda.store.operations.firing._queue_idle", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            store.schedules.fire(["tidy"])
+    assert store.schedules.fire(["tidy"]) == 0, "somebody may be at it still"
+    clock.wait(minutes=1)
+    assert store.schedules.fire(["tidy"]) == 1
+
+
+def test_a_fan_out_makes_a_job_for_each_unread_scope(work: tuple[MemoryStore, Clock]) -> None:
+    store, clock = work
+    for name in "abcdefg":
+        say(store, "acme", name)
+    say(store, "other", "x")
+    read_all(store, "acme", "c")
+    store.schedules.put("hourly", "tidy", cron="0 * * * *", prefix=("acme",), payload={"mode": "apply"})
+    clock.wait(hours=1)
+    assert store.schedules.fire(["tidy"]) == 1
+    job = store.jobs.claim(["tidy"], worker="w")
+    assert job and job.payload["kind"] == "fan_out"
+    assert store.jobs.fan_out(job, page=2) == 6
+    assert store.jobs.get(job.number).state == "done"
+    jobs = waiting(store)
+    assert [each.scope for each in jobs] == [("acme", name) for name in "abdefg"]
+    assert {each.origin for each in jobs} == {job.origin}
+    assert jobs[0].payload == {"kind": "scope", "schedule": "hourly", "mode": "apply"}
+
+
+def test_a_fan_out_that_was_taken_over_makes_nothing_twice(
+    work: tuple[MemoryStore, Clock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, clock = work
+    for name in "abcde":
+        say(store, name)
+    store.schedules.put("hourly", "tidy", cron="0 * * * *")
+    clock.wait(hours=1)
+    store.schedules.fire(["tidy"])
+    job = store.jobs.claim(["tidy"], worker="w")
+    assert job
+
+    from memoranda.store.operations import unread
+
+    queue = unread._queue
+
+    def stopped(context: Any, job: Any, scopes: list[str], *more: Any) -> Any:
+        if "c\x01" in scopes:
+            raise KeyboardInterrupt
+        return queue(context, job, scopes, *more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(unread, "_queue", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            store.jobs.fan_out(job, page=2)
+    assert len(waiting(store)) == 2
+    clock.wait(minutes=2)
+    done = store.jobs.claim(["tidy"], worker="w", number=waiting(store)[0].number)
+    assert done and store.jobs.finish(done)
+    again = store.jobs.claim(["tidy"], worker="other", number=job.number)
+    assert again and again.attempts == 2
+    with pytest.raises(Exception, match="not this worker's any more"):
+        store.jobs.fan_out(job, page=2)
+    assert asyncio.run(store.jobs.afan_out(again, page=2)) == 3
+    assert sorted(each.scope or () for each in store.jobs.list() if each.scope) == [(name,) for name in "abcde"]
+
+
+def test_a_later_fan_out_looks_at_what_was_talked_in_since(work: tuple[MemoryStore, Clock]) -> None:
+    store, clock = work
+    say(store, "old")
+    store.schedules.put("often", "tidy", cron="*/20 * * * *")
+
+    def scopes() -> list[str]:
+        store.schedules.fire(["tidy"])
+        job = store.jobs.claim(["tidy"], worker="w")
+        assert job and job.scope is None
+        store.jobs.fan_out(job)
+        found = []
+        while job := store.jobs.claim(["tidy"], worker="w"):
+            found.append("/".join(job.scope or ()))
+            store.jobs.finish(job)
+        return sorted(found)
+
+    clock.wait(minutes=20)
+    assert scopes() == ["old"]
+    say(store, "new")
+    clock.wait(minutes=20)
+    assert scopes() == ["new"], "old failed, and comes again later"
+    clock.wait(minutes=20)
+    assert scopes() == []
+    clock.wait(minutes=20)
+    assert scopes() == ["new", "old"], "once an hour"
+
+
+def test_a_job_that_is_none_of_a_schedule_is_not_spread(store: MemoryStore) -> None:
+    store.jobs.enqueue("tidy", ("ann",))
+    job = store.jobs.claim(["tidy"], worker="w")
+    assert job and not store.jobs.is_rearmed(job)
+    with pytest.raises(InvalidValueError, match="not to be spread"):
+        store.jobs.fan_out(job)
+
+
+def test_listing_and_customers(store_url: str, open_here: Callable[..., MemoryStore]) -> None:
+    one, other = open_here(store_url, tenant="one"), open_here(store_url, tenant="other")
+    for name, queue in [("b", "q"), ("a", "q"), ("c", "p")]:
+        one.schedules.put(name, queue, cron="* * * * *")
+    assert [schedule.name for schedule in one.schedules.list()] == ["a", "b", "c"]
+    assert [schedule.name for schedule in one.schedules.list("q")] == ["a", "b"]
+    assert other.schedules.list() == []
+    assert other.schedules.put("a", "q", idle_minutes=1).kind == "idle"
+    say(one, "ann")
+    late, clock = timed(other)
+    clock.now = datetime.now(UTC) + timedelta(hours=1)
+    assert late.schedules.fire(["q", "p"]) == 0
+
+    async def same() -> list[str]:
+        await one.schedules.aput("d", "q", idle_minutes=2)
+        await one.schedules.apause("d")
+        await one.schedules.aresume("d")
+        await one.schedules.aremove("a")
+        await one.schedules.afire(["q"])
+        return [(await one.schedules.aget("d")).name, *(each.name for each in await one.schedules.alist("q"))]
+
+    assert asyncio.run(same()) == ["d", "b", "d"]
+
+
+NONSENSE: list[tuple[str, dict[str, Any]]] = [
+    ("has no time", {}),
+    ("two kinds of times", {"cron": "* * * * *", "idle_minutes": 1}),
+    ("The hour of the cron line", {"cron": "0 25 * * *"}),
+    ("no time zone 'Berlin'", {"cron": "* * * * *", "zone": "Berlin"}),
+    ("no number of minutes", {"idle_minutes": 0}),
+    ("no number of minutes", {"idle_minutes": -1}),
+    ("no number of minutes", {"idle_minutes": float("nan")}),
+    ("no number of minutes", {"idle_minutes": "5"}),
+    ("no number of minutes", {"idle_minutes": True}),
+    ("is no name of a schedule", {"name": "", "cron": "* * * * *"}),
+    ("is no name of a schedule", {"name": "x" * 256, "cron": "* * * * *"}),
+    ("is no name", {"queue": "", "cron": "* * * * *"}),
+    ("empty label", {"cron": "* * * * *", "prefix": ("",)}),
+    ("no JSON object", {"cron": "* * * * *", "payload": {"x": object()}}),
+]
+
+
+@pytest.mark.parametrize(("said", "how"), NONSENSE, ids=range(len(NONSENSE)))
+def test_nonsense_is_refused_with_what_to_do(
+    said: str, how: dict[str, Any], open_here: Callable[..., MemoryStore]
+) -> None:
+    store = open_here("memory://")
+    with pytest.raises((InvalidScheduleError, ValueError), match=said) as caught:
+        store.schedules.put(**{"name": "s", "queue": "q"} | how)
+    assert getattr(caught.value, "remedy", "")
+    assert store.schedules.list() == []
