@@ -16,9 +16,9 @@ from memoranda.backends.steps import Steps, ask
 from memoranda.consolidation.by_hand import by_hand, preview
 from memoranda.consolidation.errors import InvalidConsolidatorError
 from memoranda.consolidation.many import Many
-from memoranda.consolidation.places import is_resolved
+from memoranda.consolidation.places import is_resolved, may_lie_in
 from memoranda.consolidation.reports import RunReport, ScopeStatus
-from memoranda.consolidation.running import Pass, run_pass
+from memoranda.consolidation.running import Pass, run_pass, set_aside
 from memoranda.consolidation.sources import Conversations, Limits, ScopeOf, Source, Span, together, whose
 from memoranda.consolidation.statuses import statuses
 from memoranda.consolidation.task import Task
@@ -130,6 +130,12 @@ class Consolidator:
         self.attempts, self.conflict_attempts = attempts, conflict_attempts
         self.work = Work(_function(work, limit_steps), timeout)
         self._target = target if _is_function(target) else as_backend(target)
+        if isinstance(self._target, Backend) and not may_lie_in(store, self._target):
+            raise InvalidConsolidatorError(
+                f"No file of {target!r} lies in the store of this consolidator, so nothing could land there together "
+                "with what was read.",
+                "Pass a StoreBackend of the same store, or a composite with a route to one.",
+            )
 
     def __repr__(self) -> str:
         return f"Consolidator({self.name!r}, target={self._target!r})"
@@ -292,6 +298,27 @@ class Consolidator:
         return (yield from statuses(self.store, self.name, self.prefix if prefix is None else tuple(prefix)))
 
     status, astatus = blocking(_status), awaiting(_status)
+
+    def _set_aside(self, job: Job, error: str) -> Steps[RunReport]:
+        """Park the range of a job whose workers end before it is done, so that what comes after it goes on.
+
+        Args:
+            job: The job, as `claim` gave it.
+            error: What is wrong with it.
+
+        Returns:
+            What came of it.
+        """
+        if job.scope is None:
+            raise InvalidConsolidatorError(f"The job {job.number} is about no scope.", "Queue it with its scope.")
+        span = yield from self.next_span(job.scope)
+        if span is None:
+            yield from ask(self.store.jobs.park, job, error=error)
+            return RunReport(job.scope, "nothing", error=error)
+        one = Pass(self, job.scope, span, job, self.mode, max(job.attempts, 1))
+        return (yield from set_aside(one, error))
+
+    set_aside, aset_aside = blocking(_set_aside), awaiting(_set_aside)
 
     # --- triggers ---------------------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ from memoranda.backends.base import Backend
 from memoranda.backends.composite import CompositeBackend
 from memoranda.backends.guarded import GuardedBackend
 from memoranda.backends.places import Place
+from memoranda.backends.runtime import acting_for
+from memoranda.backends.scopes import ScopeError
 from memoranda.backends.seeded import SeededFiles
 from memoranda.errors import MemorandaError
 from memoranda.store.changes import Namespace
@@ -79,6 +81,20 @@ def is_resolved(target: Backend) -> bool:
         except AttributeError:  # a backend that is not one of ours
             continue
     return True
+
+
+def may_lie_in(store: MemoryStore, target: Backend) -> bool:
+    """Whether any file of a target can lie in a store, as far as that is known before anybody is acted for."""
+    with acting_for(store=store):
+        for leaf in leaves(target):
+            try:
+                if (leaf.location(Place("/x", "/x")) or "").startswith(_of(store)):
+                    return True
+            except ScopeError:
+                return True
+            except (MemorandaError, AttributeError):
+                continue
+    return False
 
 
 def _of(store: MemoryStore) -> str:

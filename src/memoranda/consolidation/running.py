@@ -142,8 +142,7 @@ def run_pass(one: Pass) -> Steps[Passed]:
 
 def _attempted(one: Pass) -> Steps[Passed]:
     consolidator, store = one.consolidator, one.consolidator.store
-    one.started_at = to_datetime(store.context.clock())
-    one.run_id = one.parked.id if one.parked is not None else (yield from ask(store.runs.new_id))
+    yield from _begin(one)
     landing = Landing("conflict")
     for repeat in range(consolidator.conflict_attempts + 1):
         if repeat:
@@ -168,6 +167,14 @@ def _attempted(one: Pass) -> Steps[Passed]:
         if landing.outcome != "conflict":
             break
     return (yield from _landed(one, landing))
+
+
+def _begin(one: Pass) -> Steps[None]:
+    """Note when it began, and under which id it will be recorded."""
+    if one.started_at is None:
+        store = one.consolidator.store
+        one.run_id = one.parked.id if one.parked is not None else (yield from ask(store.runs.new_id))
+        one.started_at = to_datetime(store.context.clock())
 
 
 def _landed(one: Pass, landing: Landing) -> Steps[Passed]:
@@ -267,8 +274,20 @@ def _failed(one: Pass, error: Exception) -> Steps[Passed]:
         return Passed(one.report("failed", error=said), error)
     if one.attempt < one.consolidator.attempts and not isinstance(error, _FOR_GOOD):
         return Passed(one.report("failed", error=said), error)
+    return Passed((yield from set_aside(one, said)), error)
+
+
+def set_aside(one: Pass, error: str) -> Steps[RunReport]:
+    """Record that a range failed, with its error; the cursor moves on.
+
+    Args:
+        one: The attempt.
+        error: What went wrong.
+    """
+    runs = one.consolidator.store.runs
+    yield from _begin(one)
     try:
-        run = yield from ask(one.consolidator.store.runs.park, one.record(error=said), one.job)
+        run = yield from ask(runs.park, one.record(error=error), one.job)
     except (LeaseLostError, ConflictError, RunSettledError) as lost:
-        return Passed(one.report("lost", error=str(lost)), error)
-    return Passed(one.report("parked", runs=(run,), error=said), error)
+        return one.report("lost", error=str(lost))
+    return one.report("parked", runs=(run,), error=error)
