@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
@@ -160,7 +161,8 @@ class Crowd:
         now = time.monotonic()
         for process, (doom, started) in self._alive.items():
             if doom.moment == "any" and now >= started + doom.number / 100 and process.pid is not None:
-                os.kill(process.pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it is dead already, and was not counted yet
+                    os.kill(process.pid, signal.SIGKILL)
         sentinels = {process.sentinel: process for process in self._alive}
         for sentinel in wait(list(sentinels), timeout=0.02) if sentinels else ():
             process = sentinels[cast("int", sentinel)]

@@ -142,7 +142,7 @@ def _consolidators(reference: str, found: Any, store: Callable[[], MemoryStore])
     from memoranda.consolidation.consolidator import Consolidator
 
     made = found
-    if not isinstance(found, Consolidator) and callable(found):
+    if callable(found) and not isinstance(found, type):
         made = _made(reference, found, store)
     several = list(cast("Iterable[Any]", made)) if isinstance(made, (list, tuple)) else [made]
     for each in several:
@@ -184,4 +184,4 @@ def _made(reference: str, function: Callable[..., Any], store: Callable[[], Memo
 
 
 def _described(value: Any) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
+    return "None" if value is None else "a class" if isinstance(value, type) else f"a {type(value).__name__}"

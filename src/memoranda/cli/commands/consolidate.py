@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memoranda.cli.command import CONSOLIDATION, Actor, Reason, command
 from memoranda.cli.commands import shapes
-from memoranda.cli.commands.consolidate_runs import RunId, run_named
+from memoranda.cli.commands.consolidate_runs import RunId, change_parts, run_named
 from memoranda.cli.commands.history import show_diff
 from memoranda.cli.consolidators import Model, With, Zone, one_consolidator
-from memoranda.cli.failures import NO, StoppedError, UsageError
+from memoranda.cli.failures import NO, STOPPED, StoppedError, UsageError
 from memoranda.cli.names import format_namespace, parse_namespace
 from memoranda.cli.output import printable
 from memoranda.cli.session import Session
@@ -67,12 +73,14 @@ def run(
     reports: list[RunReport] = []
     try:
         if every:
-            with session.out.progress("Consolidating") as advance:
+            with _twice_interruptible(session), session.out.progress("Consolidating") as advance:
+                lock = threading.Lock()
 
                 def ended(report: RunReport) -> None:
-                    reports.append(report)
-                    advance(len(reports), None)
-                    _show(session, report)
+                    with lock:  # several end at once
+                        reports.append(report)
+                        advance(len(reports), None)
+                        _show(session, report)
 
                 consolidator.run_all(
                     session.named_namespace or (),
@@ -124,8 +132,34 @@ def undo(session: Session, id: RunId, actor: Actor = None, reason: Reason = None
     if session.json:
         session.out.data(shapes.report(report))
         return
-    session.out.line((printable(id), "bold yellow"), " is undone.")
-    show_diff(session, report.diff)
+    session.out.line((printable(id), "bold yellow"), " is taken back.")
+    for change in found.changes:
+        session.out.line("  ", *change_parts(change))
+
+
+@contextmanager
+def _twice_interruptible(session: Session) -> Generator[None]:
+    """Let what runs come to its end at the first Ctrl-C, and end at once at the second."""
+    first = True
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal first
+        if not first:
+            # The threads at work would keep the process; what they do lands nowhere, and is done again.
+            os.write(2, b"Stopped.\n")
+            os._exit(STOPPED)
+        first = False
+        session.out.note("Waiting for what runs to come to its end; Ctrl-C again ends at once.")
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _show(session: Session, report: RunReport) -> None:

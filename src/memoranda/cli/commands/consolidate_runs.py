@@ -18,6 +18,7 @@ from memoranda.cli.session import Session
 from memoranda.errors import MemorandaError, RunNotFoundError
 
 if TYPE_CHECKING:
+    from memoranda.consolidation.reports import ScopeStatus
     from memoranda.store.changes import Namespace
     from memoranda.store.runs import Run, RunChange
     from memoranda.store.store import MemoryStore
@@ -80,7 +81,7 @@ def show(
     for line in _header(found):
         session.out.line(*line)
     for change in found.changes:
-        session.out.line("  ", *_change(change))
+        session.out.line("  ", *change_parts(change))
     if diff:
         session.out.line("")
         show_diff(session, diff)
@@ -106,51 +107,27 @@ def show(
 def status(
     session: Session,
     consumer: Consumer = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most so many namespaces.")] = 100,
 ) -> None:
-    """Show what is still to be consolidated: unread turns by namespace, and what waits, runs, or has failed.
+    """Show what is still to be consolidated: unread turns by namespace, and what runs, waits, or has failed.
 
     With -n only namespaces that start with those labels. The exit code is 0 whether or not there is anything.
     """
+    from memoranda.backends.steps import perform
+    from memoranda.consolidation.statuses import statuses
+
     store, name, prefix = session.reading(), consumer_name(consumer), session.named_namespace or ()
-    unread = store.runs.unread(name, prefix, None, limit)
-    jobs = [job for state in ("running", "waiting") for job in store.jobs.list(name, None, state, _LOOKED_AT)]
-    jobs = [job for job in jobs if (job.scope or ())[: len(prefix)] == prefix]
-    parked = [run for run in store.runs.list(name, None, "parked", _LOOKED_AT) if run.scope[: len(prefix)] == prefix]
+    found = perform(statuses(store, name, prefix))
     if session.json:
-        session.out.data(
-            {
-                "consolidator": name,
-                "unread": [
-                    {
-                        "namespace": list(each.namespace),
-                        "turns": each.turns - each.position,
-                        "position": each.position,
-                        "turned_at": each.turned_at,
-                    }
-                    for each in unread
-                ],
-                "jobs": [shapes.job(each) for each in jobs],
-                "parked": [shapes.run(each) for each in parked],
-            }
-        )
+        session.out.data({"consolidator": name, "namespaces": [shapes.scope_status(each) for each in found]})
         return
-    state = {job.scope: job for job in reversed(jobs)}
-    if unread:
-        rows: list[list[Part]] = []
-        for each in unread:
-            job = state.get(each.namespace)
-            doing = "" if job is None else _doing(job.state, job.attempts, job.error)
-            many = counted(each.turns - each.position, "unread turn")
-            rows.append([(printable(format_namespace(each.namespace)), "bold blue"), many, doing])
-        session.out.rows(rows, right=frozenset({1}))
-        if len(unread) == limit:
-            session.out.note(f"There may be more; --limit shows more than {limit}.")
+    if found:
+        session.out.rows([_status_row(each) for each in found], right=frozenset({1}))
     else:
         place = f" of {format_namespace(prefix)}" if prefix else ""
-        session.out.line(f"All that was said{place} is read by {printable(name)}.")
-    for run in parked:
-        session.out.line((run.id, "bold yellow"), (" parked", "bold red"), f": {_place(run)}: {_error(run.error)}")
+        session.out.line(f"All that was said{place} is read by {printable(name)}; nothing waits.")
+    parked = [each for each in found if each.parked]
+    if parked:
+        session.note("`memoranda consolidate runs --status parked` lists the runs that failed.")
 
 
 def run_named(session: Session, id: str) -> Run:
@@ -228,7 +205,8 @@ def _header(run: Run) -> list[tuple[Part, ...]]:
     return lines
 
 
-def _change(change: RunChange) -> list[Part]:
+def change_parts(change: RunChange) -> list[Part]:
+    """One item that a run changed, and the messages that led to it."""
     revision = f" r{change.revision}" if change.revision else ""
     to = f" to {printable(change.to)}" if change.to else ""
     from_turns = f"  from {', '.join(map(printable, change.sources))}" if change.sources else ""
@@ -243,7 +221,20 @@ def _item(namespace: Namespace, key: str) -> str:
     return printable(f"{format_namespace(namespace)}:{key}")
 
 
-def _doing(state: str, attempts: int, error: str | None) -> str:
-    if state == "running":
-        return "running"
-    return f"waits after attempt {attempts}: {_error(error)}" if error else "waits"
+def _status_row(found: ScopeStatus) -> list[Part]:
+    said: list[str] = []
+    if found.running:
+        said.append("runs now")
+    elif found.waiting:
+        said.append("waits for a worker")
+    if found.parked:
+        said.append(f"{counted(found.parked, 'run')} parked")
+    if found.proposed:
+        said.append(f"{counted(found.proposed, 'proposal')} to review")
+    last = found.last_run
+    return [
+        (printable(format_namespace(found.scope)), "bold blue"),
+        counted(found.unread, "unread turn"),
+        (f"last read {human_time(last.ended_at)}" if last else "never read", "dim"),
+        (", ".join(said), "bold red" if found.parked else ""),
+    ]

@@ -10,7 +10,7 @@ from memoranda.cli.output import Part, counted, human_size, human_time, printabl
 
 if TYPE_CHECKING:
     from memoranda.cli.session import Session
-    from memoranda.consolidation.reports import RunReport
+    from memoranda.consolidation.reports import RunReport, ScopeStatus
     from memoranda.store.changes import Author, Committed
     from memoranda.store.jobs import Job
     from memoranda.store.recalled import Hit, ScoreParts
@@ -315,6 +315,22 @@ def report(found: RunReport) -> dict[str, Any]:
         "tokens_in": found.tokens_in,
         "tokens_out": found.tokens_out,
         "seconds": found.seconds,
+    }
+
+
+def scope_status(found: ScopeStatus) -> dict[str, Any]:
+    """How one namespace stands with a consolidator."""
+    return {
+        "namespace": list(found.scope),
+        "unread": found.unread,
+        "position": found.position,
+        "turns": found.turns,
+        "turned_at": found.turned_at,
+        "parked": found.parked,
+        "proposed": found.proposed,
+        "waiting": found.waiting,
+        "running": found.running,
+        "last_run": None if found.last_run is None else run(found.last_run),
     }
 
 
