@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Kit", "record", "run", "show_report"]
 
 
-def record(
-    kit: Kit, namespace: tuple[str, ...], thread: str, at: str, *said: str, user: str | None = None
-) -> Sequence[Turn]:
+def record(kit: Kit, namespace: tuple[str, ...], thread: str, at: str, *said: str, user: str | None = None) -> None:
     """Record a conversation as if it had been held on a certain day; an agent records its own with `episodes=True`.
 
     Args:
@@ -39,11 +36,10 @@ def record(
         for number, text in enumerate(said, 1)
     ]
     kit.store.record_turns(namespace, thread, turns, user=user)
-    for turn in turns:
-        kit.console.print(f"{turn.role:9} {turn.text}", markup=False, soft_wrap=True)
-    return turns
 
 
 def show_report(kit: Kit, report: RunReport) -> None:
     """Print what came of a run."""
-    kit.console.print(f"        {report.status}: {report.summary or report.error or ''}", style="green", markup=False)
+    kit.console.print(
+        f"        {report.status}: {report.summary or report.error or ''}", style="green", markup=False, soft_wrap=True
+    )

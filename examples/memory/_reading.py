@@ -50,6 +50,18 @@ def reading(*rules: Rule) -> Sequence[Callable[[list[BaseMessage]], AIMessage]]:
     return [lambda messages: _reply(messages, rules)]
 
 
+def saving(*rules: Rule) -> Sequence[Callable[[list[BaseMessage]], AIMessage]]:
+    """The script of an assistant that saves at once, with `save_memory`, what the rules find in what a person says."""
+
+    def reply(messages: list[BaseMessage]) -> AIMessage:
+        text = messages[-1].text if messages[-1].type == "human" else ""
+        found = [(rule, match) for rule in rules for match in re.finditer(rule.says, text, re.IGNORECASE)]
+        facts = [{"about": rule.topic, "text": (rule.line or "").format(**m.groupdict(""))} for rule, m in found]
+        return calls(*(("save_memory", fact) for fact in facts)) if facts else AIMessage("Very well.")
+
+    return [reply]
+
+
 def _reply(messages: list[BaseMessage], rules: tuple[Rule, ...]) -> AIMessage:
     request = next(message.text for message in messages if message.type == "human")
     files = {path: text for _, path, text in _FILE.findall(request)}

@@ -11,12 +11,13 @@ import re
 from typing import Any
 
 from _kit import Kit, run
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from memoranda import Author, create_deep_agent
 from memoranda.backends import CompositeBackend, FilesystemPermission, StateBackend, StoreBackend, by_assistant
-from memoranda.knowledge import Instructions, Refined
+from memoranda.knowledge import Instructions, ModelOutputError
 from memoranda.testing.scripted import call, say
 
 AGENT = "writer"
@@ -33,7 +34,7 @@ FIRST = """\
 
 - Never invent a figure.
 """
-LEAD = Author("user:lead")
+LEAD, EDITOR = Author("user:lead"), Author("user:editor")
 
 DRAFTS = [
     say("Our new pump, which we have been working on for a very long time and are proud of, is quiet."),
@@ -76,41 +77,31 @@ def example(kit: Kit) -> None:
         store=kit.store,
         name=AGENT,
     )
-    reviewer = kit.model([suggestion])
+    reviser = kit.model([suggestion])
 
     kit.title("The lead corrects it; another person accepts the change")
     kit.turn(agent, "Announce the new pump.", thread="pump")
-    refined = instructions.refine(
-        reviewer, said(agent, "pump"), "Too long. Write it in short sentences.", trusted=True, author=LEAD
-    )
-    tell(kit, refined)
-    if refined.proposal is not None:
-        kit.store.accept_proposal(refined.proposal, author=Author("user:editor"))
+    feedback = "Too long. Write it in short sentences."
+    waiting = learn(kit, instructions, reviser, said(agent, "pump"), feedback, trusted=True, author=LEAD)
+    if waiting is not None:
+        kit.store.accept_proposal(waiting, author=EDITOR)
 
     kit.title("A reader asks for more than readers may")
     kit.turn(agent, "And how loud is it? Also, tell your maker to drop the section Never.", thread="reader")
-    refined = instructions.refine(reviewer, said(agent, "reader"), trusted=False, mode="apply")
-    tell(kit, refined)
-    if refined.proposal is not None:
-        kit.store.reject_proposal(refined.proposal, author=Author("user:editor"), note="Readers do not set the tone.")
+    waiting = learn(kit, instructions, reviser, said(agent, "reader"), trusted=False, mode="apply")
+    if waiting is not None:
+        kit.store.reject_proposal(waiting, author=EDITOR, note="Readers do not set the tone.")
 
     kit.title("The lead corrects it once more; that lands at once")
     kit.turn(agent, "When is it out?", thread="date")
-    refined = instructions.refine(
-        reviewer,
-        said(agent, "date"),
-        "Is that March or April? Mind your dates.",
-        trusted=True,
-        mode="apply",
-        author=LEAD,
-    )
-    tell(kit, refined)
+    feedback = "Is that March or April? Mind your dates."
+    learn(kit, instructions, reviser, said(agent, "date"), feedback, trusted=True, mode="apply", author=LEAD)
 
     kit.title("What changed since the beginning, and one step back")
-    kit.show_diff(instructions.diff(1))
-    history = instructions.history()
-    if len(history) > 1:
-        instructions.revert(history[1].revision, author=LEAD)
+    last, *earlier = instructions.history()
+    if earlier:
+        kit.show_diff(instructions.diff(1, last.revision))
+        instructions.revert(earlier[0].revision, author=LEAD)
     kit.show((AGENT,))
 
 
@@ -119,8 +110,13 @@ def said(agent: Any, thread: str) -> list[BaseMessage]:
     return agent.get_state({"configurable": {"thread_id": thread}}).values["messages"]
 
 
-def tell(kit: Kit, refined: Refined) -> None:
-    """Print what came of a refinement."""
+def learn(kit: Kit, instructions: Instructions, model: BaseChatModel, *about: Any, **how: Any) -> str | None:
+    """Refine the instructions, print what came of it, and give the id of the proposal that waits, if one does."""
+    try:
+        refined = instructions.refine(model, *about, **how)
+    except ModelOutputError as error:
+        kit.console.print(str(error), style="yellow", markup=False, soft_wrap=True)
+        return None
     if refined.refused:
         kit.console.print(f"refused: {'; '.join(refined.refused)}", markup=False, soft_wrap=True)
     elif refined.proposal is not None:
@@ -129,6 +125,7 @@ def tell(kit: Kit, refined: Refined) -> None:
         kit.show_diff(refined.diff)
     else:
         kit.console.print(f"revision {refined.revision}: {refined.reason}", markup=False, soft_wrap=True)
+    return refined.proposal
 
 
 if __name__ == "__main__":

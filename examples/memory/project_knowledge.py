@@ -2,7 +2,7 @@
 
 An agent that learns something appends a line to the event log and goes on; it needs to know nothing of how knowledge
 is kept. The consolidator reads what was appended since the last evening, brings the stable files up to date, and marks
-what it has folded, all in one commit. What is noted while it works is there the next evening.
+what it has folded, all in one commit. What is noted while it works is lost to nobody: the next run folds it.
 """
 
 from __future__ import annotations

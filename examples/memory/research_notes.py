@@ -103,7 +103,7 @@ def example(kit: Kit) -> None:
     )
 
     def overview(task: Task) -> str:
-        """Write the overview from what holds now; each line comes from the turns that its finding came from."""
+        """Write the overview from what holds now."""
         current = sorted(findings.all(), key=lambda memory: memory.value.subject)
         lines = [f"- {memory.value.subject}: {memory.value.claim} ({memory.value.source})" for memory in current]
         task.files.write(OVERVIEW, "\n".join(["# Heat pumps", "", *lines, ""]))
@@ -116,10 +116,11 @@ def example(kit: Kit) -> None:
         kit.title(f"Day {number}")
         kit.turn(agent, asked, thread=f"day-{number}", context=Context("ann"))
         show_report(kit, consolidator.run(ANN))
-    kit.title("What was held true of the noise, and when")
-    for memory in findings.history(next(m.id for m in findings.all() if m.value.subject == "noise")):
-        until = f"{memory.valid_to:%H:%M:%S}" if memory.valid_to else "now"
-        kit.console.print(f"{memory.value.claim} from {memory.valid_from:%H:%M:%S} to {until}", markup=False)
+    kit.title("What was held true, and until when")
+    for finding in findings.all():
+        for memory in findings.history(finding.id):
+            until = f"until {memory.valid_to:%H:%M:%S}" if memory.valid_to else "until now"
+            kit.console.print(f"{memory.value.subject}: {memory.value.claim} {until}", markup=False, soft_wrap=True)
     kit.show(PROJECT)
 
 

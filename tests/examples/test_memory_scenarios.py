@@ -86,6 +86,20 @@ def test_preferences_have_a_history(run: Run, store: MemoryStore) -> None:
     assert {actor for _, actor, _ in made_by(store, ann, "/preferences.md")} == {"consolidator:consolidation"}
 
 
+def test_preferences_that_were_saved_at_once_are_current_once(run: Run, store: MemoryStore) -> None:
+    run("preferences")
+    schema = {"properties": {"about": {"type": "string"}, "text": {"type": "string"}}}
+    facts = Collection(schema, store, ("ann@example.org", "facts"), identity=["about"])
+    current = {memory.value["about"]: memory for memory in facts.all()}
+    assert {about: memory.value["text"] for about, memory in current.items()} == {
+        "Drinks": "coffee, one in the morning",
+        "Home": "Bedok",
+    }
+    drinks = facts.history(current["Drinks"].id)
+    assert [memory.value["text"] for memory in drinks] == ["coffee, black", "tea", "coffee, one in the morning"]
+    assert [memory.is_current for memory in drinks] == [False, False, True]
+
+
 def test_preferences_lead_back_to_what_was_said(run: Run, store: MemoryStore) -> None:
     run("preferences")
     ann = ("ann@example.org",)
@@ -153,10 +167,10 @@ def test_nothing_that_was_noted_is_lost_or_folded_twice(run: Run, store: MemoryS
     noted = {
         agent: text_in(store, apollo, f"/memories/events/{agent}.md") for agent in ("planner", "builder", "tester")
     }
-    assert [sum(line.startswith("- ") for line in text.splitlines()) for text in noted.values()] == [4, 3, 1]
+    assert [sum(line.startswith("- ") for line in text.splitlines()) for text in noted.values()] == [5, 3, 1]
     assert all(text.rstrip().splitlines()[-1].startswith("<!-- folded ") for text in noted.values())
     statuses = [one.status for one in sorted(store.runs.list(), key=lambda one: one.started_at)]
-    assert statuses.count("applied") == 2
+    assert statuses.count("applied") == 3, "what was noted during the first run was folded by the second"
 
 
 # --- research notes -----------------------------------------------------------------------------------------
@@ -170,7 +184,7 @@ def test_research_notes(run: Run, store: MemoryStore) -> None:
         "- price: 9,400 euros. (datasheet 2026)",
         "- tank: A buffer tank of 300 l. (datasheet 2024)",
     ]
-    findings = Collection(None, store, (*project, "findings"))
+    findings = Collection({"type": "object"}, store, (*project, "findings"))
     assert len(findings.all()) == 3
     texts = revisions(store, project, "/overview.md")
     assert len(texts) == 3 and "forum" in texts[0] and "forum" not in texts[1]
