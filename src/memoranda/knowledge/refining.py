@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from memoranda.backends.steps import Steps
-from memoranda.errors import EditError, MemorandaError
+from memoranda.errors import EditError
 from memoranda.files.edit import replace
 from memoranda.knowledge.asking import Answer, ask_model
 from memoranda.knowledge.conversation import Said, as_data, shown
@@ -72,11 +72,11 @@ class Draft(NamedTuple):
     refused: tuple[str, ...] = ()
 
 
-class _DriftedError(MemorandaError, ValueError):
-    """A refined text that goes too far."""
+class _DriftedError(ValueError):
+    """Tells a model that its text goes too far."""
 
     def __init__(self, draft: Draft) -> None:
-        super().__init__(f"The text would go too far: {'; '.join(draft.refused)}.", "Make smaller edits.")
+        super().__init__(f"The text would go too far: {'; '.join(draft.refused)}. Make smaller edits.")
         self.draft = draft
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any, cast
 
 import orjson
@@ -25,6 +26,12 @@ def misfits_of(schema: Mapping[str, Any], value: Any) -> list[Misfit]:
         >>> [str(misfit) for misfit in misfits_of({"properties": {"age": {"type": "integer"}}}, {"age": "30"})]
         ["/age: '30' is not of type 'integer'"]
     """
+    if find_spec("jsonschema") is None:
+        from memoranda.agents.errors import MissingPackageError
+
+        raise MissingPackageError(
+            "Schemas need the package jsonschema, which is not installed.", 'pip install "memoranda[agents]"'
+        )
     from referencing.exceptions import Unresolvable
 
     errors: Iterable[Any] = _validator(_encoded(schema)).iter_errors(value)
