@@ -6,11 +6,10 @@ What happens in other processes they see when they look: every few seconds, and 
 from __future__ import annotations
 
 import time
-import weakref
+from collections.abc import Generator
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
-
-from memoranda.forking import ForkSafeLock
 
 if TYPE_CHECKING:
     from memoranda.store.store import MemoryStore
@@ -28,7 +27,7 @@ class Bell:
         (True, False)
     """
 
-    __slots__ = ("__weakref__", "_rings")
+    __slots__ = ("_rings",)
 
     def __init__(self) -> None:
         # An Event must not be set in a signal handler: the thread that it interrupts may hold the Event's lock.
@@ -68,34 +67,17 @@ class Bell:
                 return
 
 
-_lock = ForkSafeLock()
-_bells: dict[tuple[str, str], weakref.WeakSet[Bell]] = {}
-
-
-def listen(store: MemoryStore, bell: Bell) -> None:
-    """Have a bell rung for as long as it lives, whenever `wake` is called for this database in this process.
+@contextmanager
+def listening(store: MemoryStore, bell: Bell) -> Generator[None]:
+    """Have a bell rung inside the block whenever a job or a schedule is put into this store in this process.
 
     Args:
-        store: The store; every other one on the same database and tenant counts as well.
+        store: The store; what comes through another one on the same database is not heard.
         bell: The bell.
     """
-    with _lock:
-        _bells.setdefault(_place(store), weakref.WeakSet()).add(bell)
-
-
-def wake(store: MemoryStore) -> None:
-    """Say that a job or a schedule has come to this store: its workers in this process look at once.
-
-    Args:
-        store: The store.
-    """
-    if not _bells:
-        return
-    with _lock:
-        bells = list(_bells.get(_place(store), ()))
-    for bell in bells:
-        bell.ring()
-
-
-def _place(store: MemoryStore) -> tuple[str, str]:
-    return store.identity, store.context.tenant
+    workers = store.context.workers
+    workers.append(bell.ring)
+    try:
+        yield
+    finally:
+        workers.remove(bell.ring)

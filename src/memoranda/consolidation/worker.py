@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from memoranda.consolidation.doing import PASSING, JobDoer, Tally, Worked
 from memoranda.consolidation.signals import Received, ending_on_signals
-from memoranda.consolidation.waking import Bell, listen
+from memoranda.consolidation.waking import Bell, listening
 from memoranda.errors import InvalidValueError, StoreError
 
 if TYPE_CHECKING:
@@ -128,9 +128,9 @@ class Worker:
         """
         self._begin()
         self._tally = Tally()
-        listen(self.store, self._bell)
         heart = threading.Thread(target=self._beat, name="memoranda-heartbeat", daemon=True)
         with ExitStack() as stack:
+            stack.enter_context(listening(self.store, self._bell))
             received = stack.enter_context(ending_on_signals(self.stop)) if signals else Received()
             heart.start()
             try:

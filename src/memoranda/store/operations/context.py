@@ -33,6 +33,7 @@ class Context:
         blocks: The parts of the index that this process has read.
         embed_query: Gives the meaning of a query; called outside of transactions. None: words alone are searched.
         on_write: Told after every write that there may be something to embed.
+        workers: Told when there may be something to do: functions that return at once, of this process's workers.
     """
 
     tenant: str = ""
@@ -44,6 +45,12 @@ class Context:
     blocks: BlockCache = field(default_factory=BlockCache, compare=False)
     embed_query: EmbedQuery | None = None
     on_write: Callable[[], None] | None = None
+    workers: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]], compare=False)
+
+    def wake_workers(self) -> None:
+        """Let this process's workers look at once; those of others look every few seconds."""
+        for wake in tuple(self.workers):
+            wake()
 
 
 def countable(limit: int | None) -> int:

@@ -63,6 +63,7 @@ def enqueue(
     """
     row = insert_job(context, queue, scope, origin=origin, due=due, payload=payload)
     rows = yield from transact("write", lambda: query(row.name, **row.params))
+    context.wake_workers()
     return job_of(rows[0]) if rows else None
 
 

@@ -84,7 +84,9 @@ def put(
         "labels": encode_namespace(tuple(prefix)),
         "payload": encode_payload(payload),
     }
-    return (yield from transact("write", partial(_put, context, name, row)))
+    schedule = yield from transact("write", partial(_put, context, name, row))
+    context.wake_workers()
+    return schedule
 
 
 def checked_minutes(minutes: float) -> float:
@@ -191,7 +193,9 @@ def resume(context: Context, name: str) -> Operation[Schedule]:
     Raises:
         ScheduleNotFoundError: There is none of this name.
     """
-    return (yield from transact("write", partial(_set_paused, context, name, False)))
+    schedule = yield from transact("write", partial(_set_paused, context, name, False))
+    context.wake_workers()
+    return schedule
 
 
 def _set_paused(context: Context, name: str, paused: bool) -> Body[Schedule]:
