@@ -256,7 +256,11 @@ def _land(one: Pass, files: TracedStage, mode: Any) -> Steps[Landing]:
     companion = (store.runs.rerecord if one.parked is not None else store.runs.record)(record, one.job)
     landing: LandingMode = "propose" if mode == "propose" else "apply"
     author = Author(f"consolidator:{one.consolidator.name}", run_id=one.run_id, reason=one.summary)
-    return (yield from land(files, store, companion, author=author, mode=landing, also=_follow_up(one)))
+    return (
+        yield from land(
+            files, store, companion, author=author, mode=landing, turns=one.span.turns, also=_follow_up(one)
+        )
+    )
 
 
 def _follow_up(one: Pass) -> list[Sql]:

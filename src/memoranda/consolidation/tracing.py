@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memoranda.backends.places import Place
-from memoranda.backends.stage_changes import Stage
+from memoranda.backends.protocol import Base
+from memoranda.backends.stage_changes import Loaded, Stage
 from memoranda.backends.staged import StagedBackend
 from memoranda.backends.staging import StagedFile, Staging
+from memoranda.backends.steps import Steps
 from memoranda.files.format import FileData
 
 _because: ContextVar[tuple[str, ...] | None] = ContextVar("memoranda_because", default=None)
@@ -90,6 +92,19 @@ class TracedStage(StagedBackend):
                     self.outside.append(why)
                     return f"Error: {why}"
         return super()._refusal(places)
+
+    def _load(self, wanted: Sequence[tuple[Place, Base | None]]) -> Steps[list[Loaded]]:
+        """Files as they were when they were read here: what others changed since is met when all of it lands."""
+        loaded = yield from super()._load(wanted)
+        found: list[Loaded] = []
+        for (place, base), now in zip(wanted, loaded, strict=True):
+            read = self._stage.wanted(place, base, strict=False)
+            if isinstance(read, int) and read and now.error is None and now.base != read:
+                before = yield from self.backend.at_steps(place, read)
+                if before.file_data is not None:
+                    now = Loaded(place, before.file_data, read)
+            found.append(now)
+        return found
 
     def _take(self, trial: Stage) -> None:
         before = self._stage.staging

@@ -1,0 +1,397 @@
+"""The end of a run: with what others write meanwhile, behind guards, and outside of what is its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from memoranda import Author, MemoryStore
+from memoranda.backends import (
+    CompositeBackend,
+    FilesystemBackend,
+    FilesystemPermission,
+    GuardedBackend,
+    Hold,
+    Refuse,
+    Replace,
+    StateBackend,
+    StoreBackend,
+    WriteEvent,
+    WrittenEvent,
+    by_org,
+    by_user,
+)
+from memoranda.consolidation import Task
+from memoranda.store.changes import ChangeSet, CursorMove
+from memoranda.testing.scripted import ScriptedChatModel, call
+from tests.consolidation.talking import ANN, consolidator, files_of, noting, say, text
+
+FACTS = "# Facts\n- lives in Berlin\n- drinks coffee\n"
+
+
+def rewriting(old: str, new: str, meanwhile: Callable[[int], Any] = lambda run: None) -> Callable[[Task], None]:
+    """A consolidator that reads the whole file, takes its time, and writes the whole file."""
+    runs: list[str] = []
+
+    def work(task: Task) -> None:
+        runs.append(task.run_id)
+        data = task.files.read("/facts.md").file_data
+        assert data is not None
+        meanwhile(len(runs))
+        result = task.files.write("/facts.md", data["content"].replace(old, new))
+        assert result.error is None, result.error
+
+    return work
+
+
+# --- what others write meanwhile ------------------------------------------------------------------------------
+
+
+def test_an_append_made_during_a_run_survives(store: MemoryStore) -> None:
+    store.write(ANN, "/facts.md", FACTS)
+    say(store, "I drink tea now.")
+    runs: list[int] = []
+
+    def meanwhile(run: int) -> None:
+        runs.append(run)
+        store.append(ANN, "/facts.md", "- has a dog\n")
+
+    report = consolidator(store, rewriting("coffee", "tea", meanwhile)).run(ANN)
+    assert (report.status, runs) == ("applied", [1])
+    assert text(store) == "# Facts\n- lives in Berlin\n- drinks tea\n- has a dog\n"
+
+
+def test_edits_of_other_lines_are_merged(store: MemoryStore) -> None:
+    store.write(ANN, "/facts.md", FACTS)
+    say(store, "I drink tea now.")
+
+    def meanwhile(run: int) -> None:
+        store.edit(ANN, "/facts.md", "Facts", "What is known", author=Author("user:ann"))
+
+    assert consolidator(store, rewriting("coffee", "tea", meanwhile)).run(ANN).status == "applied"
+    assert text(store) == "# What is known\n- lives in Berlin\n- drinks tea\n"
+
+
+def test_a_conflicting_edit_makes_the_run_repeat(store: MemoryStore) -> None:
+    store.write(ANN, "/facts.md", FACTS)
+    say(store, "Tea.")
+    runs: list[int] = []
+
+    def meanwhile(run: int) -> None:
+        runs.append(run)
+        if run == 1:
+            store.edit(ANN, "/facts.md", "drinks coffee", "drinks strong coffee")
+
+    report = consolidator(store, rewriting("coffee", "tea", meanwhile)).run(ANN)
+    assert (report.status, runs, len(report.runs)) == ("applied", [1, 2], 1)
+    assert text(store) == "# Facts\n- lives in Berlin\n- drinks strong tea\n"
+
+
+def test_conflicts_without_end_make_a_proposal_and_never_overwrite(store: MemoryStore) -> None:
+    store.write(ANN, "/facts.md", FACTS)
+    say(store, "Tea.")
+    runs: list[int] = []
+
+    def meanwhile(run: int) -> None:
+        runs.append(run)
+        store.edit(ANN, "/facts.md", "drinks", "drinks very")
+
+    tending = consolidator(store, rewriting("coffee", "tea", meanwhile), conflict_attempts=2)
+    report = tending.run(ANN)
+    assert (report.status, runs, tending.run(ANN).status) == ("proposed", [1, 2, 3], "nothing")
+    assert text(store) == "# Facts\n- lives in Berlin\n- drinks very very very coffee\n"
+    assert store.runs.cursor("consolidation", ANN) == 1
+
+
+def test_a_file_that_was_deleted_meanwhile_is_not_brought_back(store: MemoryStore) -> None:
+    store.write(ANN, "/facts.md", FACTS)
+    say(store, "Tea.")
+
+    def meanwhile(run: int) -> None:
+        if run == 1:
+            store.delete(ANN, "/facts.md")
+
+    def work(task: Task) -> None:
+        data = task.files.read("/facts.md").file_data
+        meanwhile(0 if data is None else 1)
+        if data is not None:
+            task.files.write("/facts.md", data["content"].replace("coffee", "tea"))
+
+    assert consolidator(store, work).run(ANN).status == "unchanged"
+    assert text(store) is None
+
+
+def test_new_turns_during_a_run_wait_for_the_next(store: MemoryStore) -> None:
+    say(store, "one")
+
+    def work(task: Task) -> None:
+        if len(task.turns) == 1 and task.turns[0].text == "one":
+            say(store, "two", first=2)
+        noting()(task)
+
+    report = consolidator(store, work).run(ANN)
+    assert [(run.after, run.to) for run in report.runs] == [(0, 1), (1, 2)]
+    assert text(store) == "- one\n- two\n"
+
+
+def test_a_cursor_that_was_moved_by_another_lets_nothing_land(store: MemoryStore) -> None:
+    say(store, "one", "two")
+
+    def work(task: Task) -> None:
+        noting()(task)
+        store.commit(ChangeSet(advance=[CursorMove("consolidation", ANN, 0, 1)]))
+
+    report = consolidator(store, work).run(ANN)
+    assert (report.status, report.ok, text(store), store.runs.list()) == ("lost", False, None, [])
+
+
+# --- forgetting meanwhile -------------------------------------------------------------------------------------
+
+
+def test_nothing_comes_back_of_a_scope_that_is_forgotten_during_a_run(store: MemoryStore) -> None:
+    say(store, "My secret.")
+
+    def work(task: Task) -> None:
+        noting()(task)
+        store.forget(scope=ANN)
+
+    tending = consolidator(store, work)
+    assert tending.run(ANN).status == "lost"
+    assert (text(store), store.runs.list(), store.turns(ANN), tending.run(ANN).status) == (None, [], [], "nothing")
+
+
+def test_nothing_comes_back_of_a_conversation_that_is_forgotten_during_a_run(store: MemoryStore) -> None:
+    say(store, "My secret.", thread="gone")
+    say(store, "I like tea.", thread="kept")
+    runs: list[int] = []
+
+    def work(task: Task) -> None:
+        runs.append(len(task.turns))
+        noting()(task)
+        if len(runs) == 1:
+            store.forget(thread="gone")
+
+    assert consolidator(store, work).run(ANN).status == "applied"
+    assert (runs, text(store)) == ([2, 1], "- I like tea.\n")
+
+
+# --- guards below ---------------------------------------------------------------------------------------------
+
+
+def test_a_rule_that_denies_parks_the_run(store: MemoryStore) -> None:
+    say(store, "one")
+    target = GuardedBackend(files_of(store), [FilesystemPermission(["write"], ["/policies/**"], "deny")])
+
+    def work(task: Task) -> None:
+        noting()(task)
+        task.files.write("/policies/a.md", "anything")
+
+    report = consolidator(store, work, target=target).run(ANN)
+    assert (report.status, report.attempts, text(store)) == ("parked", 1, None)
+    assert "permission denied for write on '/policies/a.md'" in (report.error or "")
+    assert consolidator(store, noting(), target=target).retry(report.run_id or "").status == "applied"
+
+
+def test_a_file_that_may_not_be_read_is_not_shown(store: MemoryStore) -> None:
+    store.write(ANN, "/private/diary.md", "hidden")
+    say(store, "one")
+    target = GuardedBackend(files_of(store), [FilesystemPermission(["read"], ["/private/**"], "deny")])
+    seen: list[Any] = []
+
+    def work(task: Task) -> None:
+        seen.append((task.files.read("/private/diary.md").file_data, task.files.glob("**/*").matches))
+
+    consolidator(store, work, target=target).run(ANN)
+    assert seen == [(None, [])]
+
+
+def _shorter(event: WriteEvent) -> Replace | None:
+    after = event.after
+    return Replace(after.replace("one", "1")) if isinstance(after, str) and "one" in after else None
+
+
+def test_a_hook_may_replace_what_lands(store: MemoryStore) -> None:
+    say(store, "one")
+    told: list[str] = []
+
+    class Telling:
+        def after_write(self, event: WrittenEvent) -> None:
+            told.append(event.path)
+
+    target = GuardedBackend(files_of(store), hooks=[_shorter, Telling()])
+    report = consolidator(store, target=target).run(ANN)
+    assert (report.status, text(store), told) == ("applied", "- 1\n", ["/facts.md"])
+    assert store.runs.get(report.run_id or "").changes[0].revision == 1
+    assert store.runs.cursor("consolidation", ANN) == 1
+
+
+def test_a_hook_may_refuse(store: MemoryStore) -> None:
+    say(store, "one")
+    target = GuardedBackend(files_of(store), hooks=[lambda event: Refuse("not today")])
+    report = consolidator(store, target=target).run(ANN)
+    assert (report.status, text(store)) == ("parked", None)
+    assert "not today" in (report.error or "")
+
+
+def _held(event: WriteEvent) -> Hold:
+    return Hold("somebody should look")
+
+
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_hook_that_holds_makes_a_proposal_with_the_run(store: MemoryStore, accepted: bool) -> None:
+    say(store, "one")
+    report = consolidator(store, target=GuardedBackend(files_of(store), hooks=[_held])).run(ANN)
+    assert (report.status, text(store), store.runs.cursor("consolidation", ANN)) == ("proposed", None, 1)
+    assert store.get_proposal(report.proposal or "").reason == "somebody should look"
+    if accepted:
+        store.accept_proposal(report.proposal or "")
+    else:
+        store.reject_proposal(report.proposal or "")
+    expected = ("applied", "- one\n") if accepted else ("rejected", None)
+    assert (store.runs.get(report.run_id or "").status, text(store)) == expected
+
+
+def test_a_rule_that_proposes_makes_a_proposal_with_the_run(store: MemoryStore) -> None:
+    say(store, "one")
+    target = GuardedBackend(files_of(store), [FilesystemPermission(["write"], ["/**"], "propose")])
+    report = consolidator(store, target=target).run(ANN)
+    assert (report.status, text(store)) == ("proposed", None)
+
+
+def test_a_rule_that_asks_a_person_parks_the_run(store: MemoryStore) -> None:
+    say(store, "one")
+    target = GuardedBackend(files_of(store), [FilesystemPermission(["write"], ["/**"], "interrupt")])
+    report = consolidator(store, target=target).run(ANN)
+    assert (report.status, text(store)) == ("parked", None)
+    assert "needs a person's approval" in (report.error or "")
+
+
+def test_a_proposal_keeps_to_the_rules_of_a_guard(store: MemoryStore) -> None:
+    say(store, "one")
+    guarded = GuardedBackend(files_of(store), hooks=[_shorter])
+    report = consolidator(store, target=guarded).run(ANN, mode="propose")
+    assert (report.status, text(store)) == ("proposed", None)
+    assert store.get_proposal(report.proposal or "").source == "consolidation"
+    store.accept_proposal(report.proposal or "")
+    assert text(store) == "- 1\n"
+    say(store, "two", first=2)
+    refusing = GuardedBackend(files_of(store), hooks=[lambda event: Refuse("not today")])
+    assert consolidator(store, target=refusing).run(ANN, mode="propose").status == "parked"
+
+
+# --- what is not its own --------------------------------------------------------------------------------------
+
+
+def outside(store: MemoryStore, other: Any) -> CompositeBackend:
+    """A target with routes that a consolidator may not write to."""
+    return CompositeBackend(
+        StateBackend(),
+        {
+            "/memories/": StoreBackend(namespace=by_user, store=store),
+            "/policies/": StoreBackend(namespace=by_org, store=store),
+            "/elsewhere/": other,
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/policies/travel.md", "read-only"),
+        ("/elsewhere/a.md", "does not lie in the store"),
+        ("/scratch.md", "does not lie in the store"),
+    ],
+)
+def test_what_lies_outside_is_refused_and_parks_the_run(
+    store: MemoryStore, other_store_url: str, open_here: Callable[..., MemoryStore], path: str, said: str
+) -> None:
+    other = open_here(other_store_url)
+    say(store, "one", org="acme")
+    target = outside(store, StoreBackend(namespace=("there",), store=other))
+
+    def work(task: Task) -> None:
+        noting("/memories/facts.md")(task)
+        task.files.write(path, "mine")  # whether it looks at the answer or not
+
+    tending = consolidator(store, work, target=target)
+    report = tending.run(ANN)
+    assert (report.status, report.attempts) == ("parked", 1)
+    assert said in (report.error or "")
+    assert (text(store), text(store, "/travel.md", ("acme",)), other.get(("there",), "/a.md")) == (None, None, None)
+    retried = consolidator(store, noting("/memories/facts.md"), target=target).retry(report.run_id or "")
+    assert (retried.status, text(store)) == ("applied", "- one\n")
+
+
+def test_a_folder_of_the_disk_is_outside(store: MemoryStore, tmp_path: Any) -> None:
+    say(store, "one")
+    target = outside(store, FilesystemBackend(str(tmp_path)))
+    report = consolidator(store, lambda task: task.files.write("/elsewhere/a.md", "mine"), target=target).run(ANN)
+    assert (report.status, (tmp_path / "a.md").exists()) == ("parked", False)
+
+
+def test_a_model_that_writes_outside_is_told_and_its_run_is_parked(store: MemoryStore) -> None:
+    say(store, "one", org="acme")
+    told: list[str] = []
+
+    def last(messages: Any) -> Any:
+        told.append(messages[-1].text)
+        return call("finish", summary="Done.")
+
+    model = ScriptedChatModel(script=[call("write_file", path="/policies/a.md", content="x\n", turns=["t1"]), last])
+    report = consolidator(store, model, target=outside(store, StateBackend())).run(ANN)
+    assert (report.status, text(store, "/a.md", ("acme",))) == ("parked", None)
+    assert "read-only" in told[0]
+
+
+def test_what_lies_outside_may_be_read(store: MemoryStore) -> None:
+    store.write(("acme",), "/travel.md", "By train.")
+    say(store, "one", org="acme")
+    seen: list[Any] = []
+
+    def work(task: Task) -> None:
+        seen.append(task.files.read("/policies/travel.md").file_data)
+
+    report = consolidator(store, work, target=outside(store, StateBackend())).run(ANN)
+    assert (report.status, seen[0]["content"]) == ("unchanged", "By train.")
+
+
+def test_nobody_to_act_for_parks_the_run(store: MemoryStore) -> None:
+    say(store, "one", user=None)
+    target = StoreBackend(namespace=by_user, store=store)
+    report = consolidator(store, lambda task: task.files.write("/a.md", "x"), target=target).run(ANN)
+    assert report.status == "parked"
+    assert "No user is known" in (report.error or "")
+
+
+# --- several files at once ------------------------------------------------------------------------------------
+
+
+def test_several_routes_of_one_store_land_together_or_not_at_all(store: MemoryStore) -> None:
+    say(store, "one", org="acme")
+    target = CompositeBackend(
+        StoreBackend(namespace=by_user, store=store),
+        {"/shared/": StoreBackend(namespace=by_org(read_only=False), store=store)},
+    )
+    store.write(("acme",), "/all.md", "old\n")
+
+    def work(task: Task) -> None:
+        data = task.files.read("/shared/all.md").file_data
+        assert data is not None
+        task.files.write("/own.md", "mine")
+        if data["content"] == "old\n":
+            store.write(("acme",), "/all.md", "theirs\n")
+            task.files.write("/shared/all.md", "mine\n")
+        else:
+            task.files.append("/shared/all.md", "and mine\n")
+            task.files.move("/own.md", "/moved.md")
+
+    report = consolidator(store, work, target=target).run(ANN)
+    assert report.status == "applied"
+    assert (text(store, "/own.md"), text(store, "/moved.md")) == (None, "mine")
+    assert text(store, "/all.md", ("acme",)) == "theirs\nand mine\n"
+    assert {(change.namespace, change.key) for change in report.runs[0].changes} == {
+        (("acme",), "/all.md"),
+        (ANN, "/moved.md"),
+    }
