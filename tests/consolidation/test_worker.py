@@ -14,6 +14,7 @@ import pytest
 from memoranda import MemoryStore
 from memoranda.backends import StoreBackend
 from memoranda.consolidation.consolidator import Consolidator
+from memoranda.consolidation.doing import DEATHS
 from memoranda.consolidation.task import Task
 from memoranda.consolidation.worker import Worked, Worker
 from memoranda.errors import InvalidValueError, StoreClosedError
@@ -138,6 +139,40 @@ def test_a_failing_run_is_tried_again_later_and_later_then_parked_and_the_scope_
     Worker(store, [consolidator]).run(until_idle=True)
     assert said(store, "ann") == ["good"]
     assert store.runs.covered("noting", ("ann",)) == [(0, 1), (1, 2)]
+
+
+def test_a_parked_range_keeps_nothing_waiting(store: MemoryStore) -> None:
+    def work(task: Task) -> None:
+        if task.turns[0].text == "bad":
+            raise RuntimeError("no")
+        note(task)
+
+    say(store, "ann", "bad", "good", "bad", "better")
+    consolidator = noting(store, work, attempts=1, max_turns=1)
+    consolidator.on_demand(("ann",))
+    tally = Worker(store, [consolidator]).run(until_idle=True)
+    assert said(store, "ann") == ["good", "better"] and tally.parked == 2
+    assert store.runs.covered("noting", ("ann",)) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+
+
+def test_what_ends_its_workers_each_time_is_set_aside(store: MemoryStore) -> None:
+    """A job that was taken over so often that it must be the cause."""
+    say(store, "ann", "deadly")
+    consolidator = noting(store, note)
+    job = consolidator.on_demand(("ann",))
+    for number in range(consolidator.attempts + DEATHS):
+        assert store.jobs.claim(["noting"], worker=str(number), lease=0.001)
+        time.sleep(0.005)
+    reports: list[Worked] = []
+    Worker(store, [consolidator], report=reports.append).run(until_idle=True)
+    assert [each.outcome for each in reports] == ["parked"] and said(store, "ann") == []
+    (run,) = store.runs.list("noting")
+    assert run.status == "parked" and run.error == "Its workers ended 13 times before it was done."
+    assert store.jobs.get(job.number).state == "parked"
+    say(store, "ann", "harmless")
+    consolidator.on_demand(("ann",))
+    Worker(store, [consolidator]).run(until_idle=True)
+    assert said(store, "ann") == ["harmless"]
 
 
 def test_one_failing_scope_keeps_none_waiting(store: MemoryStore) -> None:

@@ -206,7 +206,7 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Tell it."""
-        if not self._session.json:
+        if not self._session.json and not hasattr(record, "memoranda"):  # a run, which the command tells itself
             self._session.out.note(f"Warning: {record.getMessage()}")
 
 

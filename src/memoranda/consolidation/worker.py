@@ -185,11 +185,12 @@ class Worker:
             self._take()
         if not self._has_room():
             return self.poll
+        is_quiet = not self._running  # before the question: what ends meanwhile may leave more to do
         # One cheap question is all that an idle worker asks.
         due = self.store.jobs.next_due(self._queues)
         left = self.poll if due is None else (due - datetime.now(UTC)).total_seconds()
         if left > 0:
-            self._eager, self._idle = False, not self._running
+            self._eager, self._idle = False, is_quiet
             return min(left, self.poll)
         if self._fire() + self._take():
             return 0.0 if self._has_room() else self.poll
