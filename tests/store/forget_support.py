@@ -6,6 +6,7 @@ import random
 import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,16 @@ import apsw
 import numpy as np
 import psycopg
 
-from memoranda import Append, Author, ChangeSet, CursorMove, Edit, MemoryStore, Write
+from memoranda import Append, Author, ChangeSet, CursorMove, Edit, MemoryStore, RunChange, Write
 from memoranda.files.delta import apply_delta
 from memoranda.search import blocks
 from memoranda.search.tokens import terms_of
 from memoranda.search.wordblocks import TERM_MASK
+from memoranda.store.companions import accompanied
 from memoranda.store.operations.forget_namespaces import NOBODY
 from memoranda.store.operations.indexing import Part
 from memoranda.store.operations.item_passages import unpack_placed
+from memoranda.store.runs import RunRecord
 from memoranda.store.turns import Turn
 
 TEAM = ("acme", "team")
@@ -84,7 +87,31 @@ def fill(store: MemoryStore, person: str) -> Words:
     refused = store.propose(ChangeSet([Edit(own, "/moved-within.md", "a", words.text(16))], by))
     store.reject_proposal(refused.id, author=by, note=words.text(17))
     store.commit(ChangeSet(advance=[CursorMove("consolidation", own, 0, 3)]))
+    consolidate(store, words, own, 0, 6)
+    consolidate(store, words, TEAM, store.runs.cursor("tidy", TEAM), max(t.position for t in store.turns(TEAM)))
+    store.schedules.put(f"for-{person}", "tidy", cron="0 * * * *", prefix=own, payload={"why": words.text(51)})
+    spread = {"kind": "fan_out", "prefix": [person, "sub"], "why": words.text(52)}
+    store.jobs.enqueue("tidy", origin=f"spread-{person}", payload=spread)
     return words
+
+
+def consolidate(store: MemoryStore, words: Words, scope: tuple[str, ...], after: int, to: int) -> None:
+    """A job that failed once, and a run that says much about a person."""
+    own = scope[0] == words.name
+    made = store.jobs.enqueue("tidy", scope, payload={"asked": words.text(41)} if own else None)
+    assert made
+    job = store.jobs.claim(["tidy"], worker="w", number=made.number)
+    assert job
+    store.jobs.retry(job, error=words.text(42), at=job.due_at)
+    messages = tuple(turn.message_id for turn in store.turns(scope) if after < turn.position <= to)
+    change = RunChange(scope, "/list.md", "append", sources=messages, lines={words.text(43): messages} if own else {})
+    began = datetime.now(UTC)
+    error, summary = words.text(44), words.text(45)
+    run = RunRecord(
+        store.runs.new_id(), "tidy", scope, after, to, to - after, began, (change,), summary=summary, error=error
+    )
+    with accompanied(store.runs.record(run)):
+        store.commit(ChangeSet([] if own else [Append(scope, "/list.md", "a line")]))
 
 
 @dataclass

@@ -45,6 +45,7 @@ def test_nothing_of_a_person_is_left(people: tuple[Embedding, Words], store_url:
     assert before.holding(words.all) >= {
         *("items.body", "items.key", "items.meta", "revisions.delta, decoded", "revisions.reason"),
         *("turns.body", "turns.speaker", "proposals.body", "proposals.note", "proposals.waits_for"),
+        *("jobs.payload", "jobs.error", "schedules.payload", "runs.summary", "runs.error", "runs.changes"),
     } - {"items.meta"}
     assert before.indexed(words.all)
     assert before.near(HashedWords(16).vector(words.text(11))) > 0.5
@@ -61,6 +62,7 @@ def test_nothing_of_a_person_is_left(people: tuple[Embedding, Words], store_url:
     assert receipt.vacuumed
     assert receipt.counts["namespaces"] == 2
     assert receipt.counts["proposals"] == 3
+    assert [receipt.counts[name] for name in ("jobs", "runs", "schedules", "cleared_runs")] == [2, 1, 1, 1]
     assert store.recall(("ann",), words.text(3)).hits == ()
     assert not [hit for hit in store.recall(TEAM, words.text(20)).hits if any(word in hit.text for word in words.all)]
     if engine == "sqlite":
@@ -101,7 +103,7 @@ def test_what_the_receipt_says(people: tuple[Embedding, Words]) -> None:
     assert (where[TEAM].turns, where[TEAM].threads, where[TEAM].items) == (4, 1, 0)
     assert where["ann",].items == 8
     assert where["ann",].turns == 6
-    assert (receipt.proposals, receipt.shared_proposals, receipt.cursors) == (3, 1, 1)
+    assert (receipt.proposals, receipt.shared_proposals, receipt.cursors) == (3, 1, 2)
     assert {(each.namespace, each.key, each.how) for each in receipt.mentions} == {
         (TEAM, "/from-ann.md", "moved from"),
         (TEAM, "/by-ann.md", "actor"),
@@ -122,7 +124,7 @@ def test_a_rehearsal_counts_the_same_and_changes_nothing(people: tuple[Embedding
     assert contents_of(store_url).tables == before
     assert planned.dry_run
     done = store.forget(subject="ann")
-    for name in ("namespaces", "items", "revisions", "turns", "proposals", "cursors"):
+    for name in ("namespaces", "items", "revisions", "turns", "proposals", "cursors", "jobs", "runs", "schedules"):
         assert planned.counts[name] == done.counts[name], name
     assert (planned.mentions, planned.threads) == (done.mentions, done.threads)
 
