@@ -178,7 +178,7 @@ def _run(machine: type[RuleBasedStateMachine], store: MemoryStore) -> None:
     Machine.store = store  # type: ignore[attr-defined]
     run_state_machine_as_test(
         Machine,
-        settings=settings(max_examples=sized(300, quick=12), stateful_step_count=sized(40, quick=12), deadline=None),
+        settings=settings(max_examples=sized(60, quick=12), stateful_step_count=sized(30, quick=12), deadline=None),
     )
 
 

@@ -170,7 +170,7 @@ class Collection(Generic[M]):
         if at is not None and not isinstance(at, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidMemoryError(f"at={at!r} is no datetime.", "Pass one, for example datetime.fromisoformat(…).")
         step = self._step(author)
-        return (yield from step.save(value, in_utc(at), tuple(dict.fromkeys(sources)), is_dated=at is not None))
+        return (yield from step.save(value, at, tuple(dict.fromkeys(sources))))
 
     def _forget(self, id: str, *, author: Author | None = None) -> Steps[bool]:
         """Forget a memory, and all that it superseded: no search and no list shows them any more.

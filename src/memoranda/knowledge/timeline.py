@@ -6,9 +6,10 @@ stated late takes its place in the past, and never becomes current.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Final
 
 from memoranda.knowledge.memories import Version, new_id
@@ -116,6 +117,32 @@ def corrected(timeline: Sequence[Version], old: Version, statement: Statement) -
 def closed(version: Version, at: datetime, by: str) -> Version:
     """A version that something of another fact has superseded."""
     return replace(version, valid_to=max(at, version.valid_from), superseded_by=by)
+
+
+def in_order(versions: Iterable[Version]) -> list[Version]:
+    """Versions of one fact, the earliest first; those that never held where their links say."""
+    found: list[Version] = []
+    waiting = sorted(
+        versions, key=lambda each: (each.valid_from, each.valid_to is None, each.valid_to or each.valid_from)
+    )
+    known = {version.id for version in waiting}
+    while waiting:
+        # Among those of one moment, the one whose predecessor is already there.
+        last = found[-1].id if found else None
+        moment = waiting[0].valid_from
+        following = [each for each in waiting if each.valid_from == moment]
+        free = [each for each in following if each.before == last or (not found and each.before not in known)]
+        found.append((free or following)[0])
+        waiting.remove(found[-1])
+    return found
+
+
+def is_whole(versions: Sequence[Version]) -> bool:
+    """Whether these are all versions of a fact, as of one moment: their links lead from each to the next."""
+    if not versions:
+        return True
+    follow = all(one.after == other.id and other.before == one.id for one, other in pairwise(versions))
+    return follow and versions[0].before is None and versions[-1].after is None
 
 
 def linked(versions: Sequence[Version]) -> tuple[Version, ...]:

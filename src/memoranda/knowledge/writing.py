@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from langgraph.store.base import GetOp
@@ -18,8 +18,18 @@ from memoranda.backends.steps import Steps, ask
 from memoranda.errors import ItemNotFoundError, RevisionNotFoundError, SearchUnavailableError, StoreBusyError
 from memoranda.knowledge.deciding import Decision, decide
 from memoranda.knowledge.duplicates import digest_of, likeness
-from memoranda.knowledge.memories import Shelf, Version, from_item, is_id, slot_of, text_of
-from memoranda.knowledge.timeline import Placed, Statement, closed, corrected, find_known, is_told_again, place
+from memoranda.knowledge.memories import Shelf, Version, from_item, in_utc, is_id, slot_of, text_of
+from memoranda.knowledge.timeline import (
+    Placed,
+    Statement,
+    closed,
+    corrected,
+    find_known,
+    in_order,
+    is_told_again,
+    is_whole,
+    place,
+)
 from memoranda.store.changes import Author, Change, ChangeSet
 from memoranda.store.store import MemoryStore
 
@@ -30,6 +40,7 @@ Action: TypeAlias = Literal["inserted", "updated", "superseded", "skipped"]
 
 _CANDIDATES: Final = 10
 _TRIES: Final = 20
+_SKEW: Final = timedelta(minutes=5)
 _REMEMBERED: Final = 200
 """So many revisions of a forgotten memory are looked at, to know what was said before."""
 
@@ -77,11 +88,11 @@ class Step:
 
     # --- the step ---------------------------------------------------------------------------------------------
 
-    def save(self, value: dict[str, Any], at: datetime, sources: tuple[str, ...], *, is_dated: bool) -> Steps[Saved]:
+    def save(self, value: dict[str, Any], at: datetime | None, sources: tuple[str, ...]) -> Steps[Saved]:
         """Save a memory; see `Collection.save`."""
-        statement = Statement(self._slot(value), digest_of(value), value, at, sources, is_dated)
+        statement = Statement(self._slot(value), digest_of(value), value, in_utc(at), sources, at is not None)
         for _ in range(_TRIES):
-            saved = yield from self._try(statement)
+            saved = yield from self._try(statement if at is not None else replace(statement, at=in_utc(None)))
             if saved is not None:
                 return saved
         raise StoreBusyError(
@@ -91,6 +102,7 @@ class Step:
     def _try(self, statement: Statement) -> Steps[Saved | None]:
         """One attempt; None where somebody else was faster."""
         timeline = yield from self._known_timeline(statement)
+        statement = _not_before(timeline, statement)
         if find_known(timeline, statement) is None:
             forgotten = yield from self._forgotten(timeline, statement)
             if forgotten is not None:
@@ -245,8 +257,7 @@ class Step:
         entries = yield from ask(
             self.store.list_keys, self.shelf.namespace, self.shelf.past_folder(slot), recursive=True
         )
-        found = yield from self.read([entry.key for entry in entries])
-        return sorted(found, key=_order)
+        return in_order((yield from self.read([entry.key for entry in entries])))
 
     def version(self, id: str) -> Steps[Version | None]:
         """A version by its id, current or not."""
@@ -257,18 +268,32 @@ class Step:
         return next((version for version in (yield from self.read(keys)) if version.id == id), None)
 
     def timeline(self, version: Version) -> Steps[list[Version]]:
-        """All versions of the fact of one of them, the earliest first."""
-        if self.identity:
-            found = yield from self.past(version.slot)
-            current = yield from self.current(version.slot)
-            return found if current is None else [*found, current]
-        found = [version]
-        while (before := found[0].before) is not None:
+        """All versions of the fact of one of them, the earliest first.
+
+        They are read one after the other while others may write, so they are read again until their links agree.
+        """
+        found: list[Version] = []
+        for _ in range(_TRIES):
+            found = yield from (self._of_identity(version.slot) if self.identity else self._walk(version.id))
+            if is_whole(found):
+                break
+        return found
+
+    def _of_identity(self, slot: str) -> Steps[list[Version]]:
+        past = yield from self.past(slot)
+        current = yield from self.current(slot)
+        return in_order(past if current is None else [*past, current])
+
+    def _walk(self, id: str) -> Steps[list[Version]]:
+        """Versions that are found by their links alone."""
+        version = yield from self.version(id)
+        found = [] if version is None else [version]
+        while found and (before := found[0].before) is not None:
             earlier = yield from self.version(before)
             if earlier is None or any(one.id == earlier.id for one in found):
                 break
             found.insert(0, earlier)
-        while (after := found[-1].after) is not None:
+        while found and (after := found[-1].after) is not None:
             later = yield from self.version(after)
             if later is None or any(one.id == later.id for one in found):
                 break
@@ -301,6 +326,9 @@ class Step:
         return not result.conflicts
 
 
-def _order(version: Version) -> tuple[datetime, datetime, str]:
-    assert version.valid_to is not None
-    return (version.valid_from, version.valid_to, version.id)
+def _not_before(timeline: Sequence[Version], statement: Statement) -> Statement:
+    """What is said now comes after what is current, even where another machine's clock is a little ahead."""
+    latest = timeline[-1].stated[-1] if timeline else statement.at
+    if statement.is_dated or not statement.at <= latest < statement.at + _SKEW:
+        return statement
+    return replace(statement, at=latest + timedelta(microseconds=1))
