@@ -7,18 +7,20 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from memoranda.backends.base import Backend
+from memoranda.backends.places import place_of
 from memoranda.backends.protocol import FileInfo
 from memoranda.backends.steps import Steps, ask
 from memoranda.consolidation.errors import InvalidConsolidatorError, WorkFailedError
 from memoranda.consolidation.sources import Conversations, Limits, Span
 from memoranda.consolidation.tracing import from_turns
 from memoranda.errors import MemorandaError
-from memoranda.files.path import canonical_path
 from memoranda.store.changes import Namespace
 from memoranda.store.store import MemoryStore
+from memoranda.store.types import Revision
 
 if TYPE_CHECKING:
     from memoranda.consolidation.tracing import TracedStage
@@ -39,7 +41,7 @@ class Event:
     Args:
         path: The file of the log.
         text: What it noted.
-        at: When, in UTC; None where the file keeps no history.
+        at: When, in UTC; None where its file does not tell, such as one that was edited.
         actor: Who, likewise.
     """
 
@@ -85,8 +87,8 @@ class EventLog:
 
     def __post_init__(self) -> None:
         try:
-            object.__setattr__(self, "folder", canonical_path(self.folder))
-        except (MemorandaError, TypeError) as error:
+            object.__setattr__(self, "folder", place_of(self.folder).path)
+        except MemorandaError as error:
             raise InvalidConsolidatorError(
                 f"The folder of an event log is no path: {self.folder!r}.", "Name one, such as /memories/events/."
             ) from error
@@ -121,7 +123,7 @@ class EventLog:
             if not part:
                 break
             left -= len(part.encode("utf-8", "surrogatepass"))
-            found += yield from _events(files, entry["path"], part)
+            found += yield from _events(files, entry["path"], text, len(part))
             if len(part) < len(text):
                 break
         return tuple(found)
@@ -192,30 +194,41 @@ def _first_lines(text: str, most: int) -> str:
     return "".join(taken)
 
 
-def _events(files: Backend, path: str, text: str) -> Steps[list[Event]]:
-    """The lines, by who wrote them and when."""
-    blamed = yield from ask(files.blame, path)
-    lines = text.splitlines(keepends=True)
-    known = [line.revision for line in blamed.lines or ()]
-    written = [line.text for line in blamed.lines or ()]
-    start = _start(written, [line.rstrip("\r\n") for line in lines])
-    if start is None:
-        return [Event(path, text)]
-    found: list[tuple[int, list[str]]] = []
-    for at, line in enumerate(lines, start):
-        if not found or known[found[-1][0]].revision != known[at].revision:
-            found.append((at, []))
-        found[-1][1].append(line)
-    return [Event(path, "".join(part), known[at].at, known[at].author.actor) for at, part in found]
+def _events(files: Backend, path: str, text: str, size: int) -> Steps[list[Event]]:
+    """What was appended at once, each with its author and time; the first so many characters of it all."""
+    history = yield from ask(files.history, path)
+    starts = _starts(text.encode("utf-8", "surrogatepass"), history.revisions or [])
+    if starts is None:
+        return [Event(path, text[:size])]
+    found: list[Event] = []
+    for (at, revision), end in zip(starts, [at for at, _ in starts[1:]] + [len(text)], strict=True):
+        if at < size:
+            found.append(Event(path, text[at : min(end, size)], revision.at, revision.author.actor))
+    return found
 
 
-def _start(written: Sequence[str], lines: Sequence[str]) -> int | None:
-    """Where lines stand among those of the file: the last place behind a mark."""
-    stripped = [line.rstrip("\r\n") for line in written]
-    for at in range(len(stripped) - len(lines), -1, -1):
-        if stripped[at : at + len(lines)] == list(lines) and (at == 0 or _MARK.fullmatch(stripped[at - 1])):
-            return at
-    return None
+def _starts(text: bytes, history: Sequence[Revision]) -> list[tuple[int, Revision]] | None:
+    """Where in a text each of the appends begins that it consists of; None where that cannot be told.
+
+    Args:
+        text: The end of a file.
+        history: The file's revisions, the last first.
+    """
+    found: list[tuple[int, Revision]] = []
+    end = len(text)
+    for newer, older in zip_longest(history, history[1:]):
+        if end == 0:
+            break
+        if newer.operation != "append":  # such as a mark, which lies before all this
+            continue
+        added = newer.size - (older.size if older is not None else 0)
+        at = max(end - added, 0)
+        if added <= 0 or (at and text[at : at + 1] != b"\n" and text[at - 1 : at] != b"\n"):
+            return None
+        end = at
+        line = at + 1 if at and text[at : at + 1] == b"\n" else at
+        found.append((len(text[:line].decode("utf-8", "surrogatepass")), newer))
+    return None if end or not found else found[::-1]
 
 
 def _mark(files: TracedStage, path: str, text: str, run_id: str) -> Steps[None]:
@@ -224,11 +237,12 @@ def _mark(files: TracedStage, path: str, text: str, run_id: str) -> Steps[None]:
     if now.file_data is None:  # the consolidator has cleared it away itself
         return
     content = now.file_data["content"]
-    marked = text + ("" if text.endswith("\n") else "\n") + mark(run_id) + "\n"
+    # What is appended next begins on a line of its own.
+    marked = f"{text}{mark(run_id)}\n" if text.endswith("\n") else f"{text}\n{mark(run_id)}"
     if (
         last := _last_mark(content)
     ) is not None:  # with the mark before it, which is there once, the place is found for certain
-        before = content[last.start() : last.end()] + "\n"
+        before = content[last.start() : last.end() + 1]
         text, marked = before + text, before + marked
     done = yield from ask(files.edit, path, text, marked)
     if done.error is not None:

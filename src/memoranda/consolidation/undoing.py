@@ -12,7 +12,8 @@ from memoranda.consolidation.errors import UndoConflictError
 from memoranda.consolidation.reports import RunReport
 from memoranda.errors import RunSettledError
 from memoranda.files.format import is_file_value
-from memoranda.files.merge import merge_json, merge_text
+from memoranda.files.matching import matching_blocks, opcodes, split_lines
+from memoranda.files.merge import merge_json
 from memoranda.store.changes import (
     Author,
     Change,
@@ -66,7 +67,10 @@ def _take_back(store: MemoryStore, run: Run, author: Author) -> Steps[None]:
     result = CommitResult()
     for _ in range(_ATTEMPTS):
         changes: list[Change] = []
+        moved = {(change.namespace, change.key) for change in run.changes if change.to is not None}
         for change in reversed(run.changes):
+            if change.to is None and (change.namespace, change.key) in moved:
+                continue  # what was changed before it moved goes back with the move
             changes += yield from _back(store, run, change)
         with accompanied(store.runs.undoing(run.id, by=author.actor)):
             result = yield from ask(store.commit, ChangeSet(changes, author), on_conflict="return")
@@ -133,11 +137,37 @@ def _without(after: Value, now: Value, before: Value) -> Value | None:
     """What something is now, without the step from `before` to `after`; None where that cannot be told apart."""
     if isinstance(after, str) and isinstance(now, str) and isinstance(before, str):
         # A last line without an end would be another line as soon as something is appended.
-        text = merge_text(_ended(after), _ended(now), _ended(before)).text
-        return text if text is None or now.endswith("\n") else text.removesuffix("\n")
+        lines = _lines_without(*(split_lines(_ended(text)) for text in (after, now, before)))
+        if lines is None:
+            return None
+        return "".join(lines) if now.endswith("\n") else "".join(lines).removesuffix("\n")
     if isinstance(after, Mapping) and isinstance(now, Mapping) and isinstance(before, Mapping):
         return merge_json(after, now, before).value
     return None
+
+
+def _lines_without(after: list[str], now: list[str], before: list[str]) -> list[str] | None:
+    """The same of lines: each block that the step made goes back if it is there as it was made, wherever it is."""
+    stands_at: dict[int, int] = {-1: -1, len(after): len(now)}
+    for match in matching_blocks(after, now):
+        stands_at.update((match.a + offset, match.b + offset) for offset in range(match.size))
+    lines = list(now)
+    for step in reversed(opcodes(after, before)):
+        if step.tag == "equal":
+            continue
+        block = [stands_at.get(at) for at in range(step.i1, step.i2)]
+        if block:
+            start = block[0]
+            if start is None or block != list(range(start, start + len(block))):
+                return None
+        elif (left := stands_at.get(step.i1 - 1)) is not None:  # what it took away comes back behind the same line
+            start = left + 1
+        elif (right := stands_at.get(step.i1)) is not None:
+            start = right
+        else:
+            return None
+        lines[start : start + len(block)] = before[step.j1 : step.j2]
+    return lines
 
 
 def _ended(text: str) -> str:
