@@ -42,6 +42,8 @@ CREATE UNIQUE INDEX jobs_at_once ON jobs (tenant, queue, labels) WHERE state = '
 
 CREATE INDEX jobs_done ON jobs (tenant, ended_at) WHERE state = 'done';
 
+CREATE INDEX jobs_parked ON jobs (tenant, number) WHERE state = 'parked';
+
 CREATE INDEX jobs_by_scope ON jobs (tenant, labels, number);
 
 CREATE TABLE schedules (

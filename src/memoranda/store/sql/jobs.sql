@@ -106,10 +106,36 @@ ORDER BY number DESC
 LIMIT :limit;
 
 -- name: jobs_newest
+-- By row: few are wanted of many.
+SELECT number, queue, labels, origin, state, due_at, attempts, lease, lease_until, worker, payload, error,
+       created_at, started_at, ended_at
+FROM jobs {by_row}
+WHERE tenant = :tenant AND (queue = :queue OR :queue = '') AND (state = :state OR :state = '')
+ORDER BY number DESC
+LIMIT :limit;
+
+-- name: jobs_waiting
+-- No queue has an empty name; that it says so leads SQLite to the index of those that wait.
 SELECT number, queue, labels, origin, state, due_at, attempts, lease, lease_until, worker, payload, error,
        created_at, started_at, ended_at
 FROM jobs
-WHERE tenant = :tenant AND (queue = :queue OR :queue = '') AND (state = :state OR :state = '')
+WHERE tenant = :tenant AND state = 'waiting' AND queue > '' AND (queue = :queue OR :queue = '')
+ORDER BY number DESC
+LIMIT :limit;
+
+-- name: jobs_running
+SELECT number, queue, labels, origin, state, due_at, attempts, lease, lease_until, worker, payload, error,
+       created_at, started_at, ended_at
+FROM jobs
+WHERE tenant = :tenant AND state = 'running' AND (queue = :queue OR :queue = '')
+ORDER BY number DESC
+LIMIT :limit;
+
+-- name: jobs_parked
+SELECT number, queue, labels, origin, state, due_at, attempts, lease, lease_until, worker, payload, error,
+       created_at, started_at, ended_at
+FROM jobs
+WHERE tenant = :tenant AND state = 'parked' AND (queue = :queue OR :queue = '')
 ORDER BY number DESC
 LIMIT :limit;
 

@@ -39,9 +39,10 @@ FROM runs
 WHERE tenant = :tenant AND proposal = :proposal {for_update};
 
 -- name: runs_newest
+-- By row: few are wanted of many.
 SELECT number, id, consumer, labels, after_position, to_position, status, turns, changes, model, tokens_in, tokens_out,
        attempts, started_at, ended_at, proposal, undone_by, error, summary, job
-FROM runs
+FROM runs {by_row}
 WHERE tenant = :tenant AND (consumer = :consumer OR :consumer = '') AND (status = :status OR :status = '')
 ORDER BY number DESC
 LIMIT :limit;

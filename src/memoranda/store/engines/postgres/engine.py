@@ -51,6 +51,7 @@ POSTGRES = Dialect(
         "float": "double precision",
         "for_update": "FOR UPDATE",
         "skip_locked": "FOR UPDATE SKIP LOCKED",
+        "by_row": "",
         "find_text": "strpos",
         "find_bytes": 'pg_catalog."position"',
         # Lateral and limited, or the planner sorts all items of all namespaces for the first few.

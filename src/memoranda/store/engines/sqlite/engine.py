@@ -45,6 +45,7 @@ SQLITE = Dialect(
         "float": "REAL",
         "for_update": "",
         "skip_locked": "",
+        "by_row": "NOT INDEXED",
         "find_text": "instr",
         "find_bytes": "instr",
         "join_items": "JOIN items i ON",
