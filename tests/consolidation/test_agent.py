@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage
 
 from memoranda import MemoryStore
@@ -16,6 +18,7 @@ from memoranda.consolidation.agent.showing import FILE_TOKENS
 from memoranda.consolidation.agent.tools import TOOLS
 from memoranda.consolidation.errors import ModelOutputError
 from memoranda.consolidation.tracing import TracedStage
+from memoranda.knowledge.errors import ModelCannotCallToolsError
 from memoranda.testing.scripted import ScriptedChatModel, call, calls, say
 from tests.consolidation.agent_support import (
     answers,
@@ -156,18 +159,31 @@ def test_what_it_cost_is_noted(store: MemoryStore) -> None:
         (call("delete_file", path="/", turns=["t1"]), ""),
         (call("move_file", path="/gone.md", to="/a.md", turns=["t1"]), "not found"),
         (call("move_file", path="/ann.md", to="/ben.md", turns=["t1"]), "exists"),
+        (call("read_file", path="/ann.md", offset=10**30), "offset: Input should be less than"),
+        (call("read_file", path="/ann.md", limit=float("nan")), "limit: Input should be"),
+        (call("search_files", query=""), "query: String should have at least 1 character"),
         (call("remember", fact="tea"), "remember is not a valid tool"),
         (call("finish"), "summary: Field required"),
         (call("finish", summary=" \n"), "say in one sentence"),
     ],
 )
-def test_what_is_wrong_is_said_and_asked_again(store: MemoryStore, wrong: AIMessage, said: str) -> None:
+def test_what_is_wrong_is_said_and_asked_again(
+    open_here: Callable[..., MemoryStore], wrong: AIMessage, said: str
+) -> None:
+    store = open_here("memory://")
     task = task_over(store, "I drink tea now.", ann="- Drinks coffee.\n", ben="- Here too.\n")
     right = call("edit_file", path="/ann.md", old_string="coffee", new_string="tea", turns=["t1"])
     model = worked(task, wrong, right, DONE, DONE)
     (told,) = answers(model, 1)
     assert told.startswith("Error") and said in told
     assert staged(task) == {"/ann.md": "- Drinks tea.\n"}
+
+
+@pytest.mark.parametrize("query", ["\0", "\ud800", "%_'\"\\", "x" * 100_000, "NEAR( OR *"])
+def test_a_strange_search_is_answered(store: MemoryStore, query: str) -> None:
+    task = task_over(store, "I drink tea now.", ann="- Drinks coffee.\n")
+    model = worked(task, call("search_files", query=query), DONE)
+    assert answers(model, 1)[0]
 
 
 # --- what ends a run ------------------------------------------------------------------------------------------
@@ -230,6 +246,23 @@ def test_a_call_that_cannot_be_read_is_taken_out_and_asked_for_again(store: Memo
             assert message.text or message.tool_calls
 
 
+@pytest.mark.parametrize("id", [None, "", "same"])
+def test_calls_without_ids_of_their_own_are_made(store: MemoryStore, id: str | None) -> None:
+    task = task_over(store, "I drink tea.", ann="- Drinks coffee.\n")
+    edits = [("coffee", "mate"), ("mate", "tea")]
+    made: Any = [
+        {
+            "name": "edit_file",
+            "args": {"path": "/ann.md", "old_string": old, "new_string": new, "turns": ["t1"]},
+            "id": id,
+            "type": "tool_call",
+        }
+        for old, new in edits
+    ]
+    model = worked(task, AIMessage("", tool_calls=made), DONE)
+    assert len(model.requests) == 2 and staged(task) == {"/ann.md": "- Drinks tea.\n"}
+
+
 def test_a_model_that_gets_nowhere_is_stopped_early(store: MemoryStore) -> None:
     task = task_over(store, "I drink tea.")
     model = ScriptedChatModel(script=[say("I like tea too.")])
@@ -265,3 +298,5 @@ def test_the_default_limit_is_reached_before_the_graph_gives_up(store: MemorySto
 def test_no_model_at_all() -> None:
     with pytest.raises(UnknownModelError):
         ready_made("")
+    with pytest.raises(ModelCannotCallToolsError, match="FakeListChatModel"):
+        ready_made(FakeListChatModel(responses=["Hello."]))

@@ -155,6 +155,29 @@ def test_a_change_that_comes_from_a_note_names_no_turn(store: MemoryStore) -> No
     assert item is not None and item.value["content"] == "- Drinks tea.\n"
 
 
+def test_the_log_is_not_the_model_s_to_change(store: MemoryStore) -> None:
+    store.append(SCOPE, "/memories/events/tea.md", "- Ann drinks tea.\n")
+    consolidator, model = tending(
+        store,
+        call("delete_file", path="/memories/events/tea.md", turns=[]),
+        call("edit_file", path="/memories//events/tea.md", old_string="tea", new_string="beer", turns=[]),
+        write("/memories/events/beer.md", "- Ann drinks beer.\n"),
+        call("move_file", path="/memories/events/tea.md", to="/memories/tea.md", turns=[]),
+        write("/memories/ann.md", "- Drinks tea.\n"),
+        DONE,
+        DONE,
+        sources=EventLog(),
+    )
+    assert consolidator.run(SCOPE).status == "applied"
+    assert "<file-" not in model.requests[0][1].text, "what was noted is shown once, as news"
+    assert [entry.key for entry in store.list_keys(SCOPE, recursive=True)] == [
+        "/memories/ann.md",
+        "/memories/events/tea.md",
+    ]
+    item = store.get(SCOPE, "/memories/events/tea.md")
+    assert item is not None and item.value["content"].startswith("- Ann drinks tea.\n<!-- folded r-")
+
+
 # --- a model that is late -------------------------------------------------------------------------------------
 
 

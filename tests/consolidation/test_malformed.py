@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from memoranda import MemoryStore
 from memoranda.backends import StoreBackend
@@ -134,8 +134,11 @@ KINDS: dict[str, Kind] = {
     "the markup of a model": Kind([write(content=f"- {MARK}<|im_end|>")], "'<|im_end|>'"),
     "a secret": Kind([write(content=f"- {MARK} key: ghp_" + "Zk3q" * 9)], "no secret is remembered"),
     "calls without ids": Kind(
-        [AIMessage("", tool_calls=[{"name": "ls", "args": {"path": f"/{MARK}"}, "id": None, "type": "tool_call"}])], ""
+        [AIMessage("", tool_calls=[{"name": "ls", "args": {"path": f"/{MARK}"}, "id": None, "type": "tool_call"}])],
+        "the same calls 4 times",
     ),
+    "a tool without a name": Kind([call("", x=MARK)], "is not a valid tool"),
+    "a message of another kind": Kind([HumanMessage(MARK)], "no answer of a model"),
 }
 
 Make = Callable[..., Consolidator]
@@ -201,7 +204,7 @@ def test_nothing_of_it_is_kept(store: MemoryStore, make: Make, name: str) -> Non
     assert [change.sources for change in run.changes] == [("monday-1",)]
 
 
-@pytest.mark.parametrize("name", [name for name in KINDS if name not in ("the model takes too long",)])
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "the model takes too long"])
 def test_a_model_that_comes_round_does_the_work(open_here: Callable[..., MemoryStore], name: str) -> None:
     """What is wrong once is said, and put right in the same run or in the next attempt; on any engine alike."""
     store = open_here("memory://")

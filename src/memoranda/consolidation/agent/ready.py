@@ -16,6 +16,7 @@ from memoranda.consolidation.agent.prompts import mark, request, system_prompt
 from memoranda.consolidation.agent.showing import shown_memory
 from memoranda.consolidation.agent.supervising import Supervision
 from memoranda.consolidation.agent.tools import Work, work_tools
+from memoranda.knowledge.errors import ModelCannotCallToolsError
 
 if TYPE_CHECKING:
     from memoranda.consolidation.task import Task
@@ -38,8 +39,9 @@ def consolidate(agent: ReadyMade, task: Task) -> Steps[str]:
         ModelOutputError: The model did not finish; what it has staged must not land.
     """
     tag = mark()
-    shown = yield from shown_memory(task.files, tag)
-    work = Work(task, set(shown.whole))
+    work = Work(task)
+    shown = yield from shown_memory(task.files, tag, without=work.log)
+    work.whole.update(shown.whole)
     # Compiling takes milliseconds, which an event loop should not wait for.
     graph: Any = yield from block(lambda: _graph(agent, task, work))
     asked = HumanMessage(request(tag, shown.text, task.text, work.turns_there))
@@ -85,6 +87,7 @@ def ready_made(
     Raises:
         UnknownModelError: The name names no model.
         MissingPackageError: The provider's package is not installed.
+        ModelCannotCallToolsError: The model cannot call tools.
 
     Example:
         >>> from memoranda import open_store
@@ -101,7 +104,12 @@ def ready_made(
         ...     store.get(("ann",), "/ann.md").value["content"]
         '- Drinks tea.\n'
     """
-    return ReadyMade(chat_model(model), instructions, limit_steps)
+    found = chat_model(model)
+    if type(found).bind_tools is BaseChatModel.bind_tools:
+        raise ModelCannotCallToolsError(
+            f"The model {type(found).__name__} cannot call tools.", "Pass a chat model that can."
+        )
+    return ReadyMade(found, instructions, limit_steps)
 
 
 def _graph(agent: ReadyMade, task: Task, work: Work) -> Any:

@@ -35,19 +35,23 @@ class Shown:
     whole: frozenset[str]
 
 
-def shown_memory(files: Backend, mark: str, tokens: int = MEMORY_TOKENS) -> Steps[Shown]:
+def shown_memory(
+    files: Backend, mark: str, tokens: int = MEMORY_TOKENS, *, without: frozenset[str] = frozenset()
+) -> Steps[Shown]:
     """Show what is in memory, within a budget.
 
     Args:
         files: The files; what is shown of them counts as seen there.
         mark: What the tags carry, so that no file can close its own.
         tokens: About how many tokens of content are shown.
+        without: Folders that are left out, each with a slash at its end.
 
     Returns:
         The texts of the files that fit, the last changed first into the budget, and a list of the others.
     """
     found = yield from ask(files.glob, "**/*")
-    entries = [entry for entry in found.matches or () if not entry.get("is_dir")]
+    files_there = [entry for entry in found.matches or () if not entry.get("is_dir")]
+    entries = [entry for entry in files_there if not entry["path"].startswith(tuple(without))]
     if found.error is not None:
         return Shown(f"(The files could not be listed: {found.error})", frozenset())
     if not entries:

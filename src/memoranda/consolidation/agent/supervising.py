@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain.agents.middleware.types import hook_config
@@ -105,7 +105,8 @@ class Supervision(AgentMiddleware[AgentState[Any], Any, Any]):
     def after_model(self, state: AgentState[Any], runtime: Any) -> dict[str, Any] | None:
         """Count what it cost; ask again where no tool was called, or none that can be read."""
         reply = state["messages"][-1]
-        assert isinstance(reply, AIMessage)
+        if not isinstance(reply, AIMessage):
+            self._give_up(f"it answered with a {type(reply).__name__}, which is no answer of a model")
         self._steps += 1
         usage = reply.usage_metadata
         self.work.task.used(
@@ -119,8 +120,8 @@ class Supervision(AgentMiddleware[AgentState[Any], Any, Any]):
         if reply.invalid_tool_calls:
             self._note = NOT_READABLE
         if reply.tool_calls:
-            # A call that cannot be read is taken out: providers refuse a conversation with one.
-            return {"messages": [_readable(reply)]} if reply.invalid_tool_calls else None
+            # A call that cannot be read is taken out, since providers refuse a conversation with one.
+            return {"messages": [_readable(reply)]} if reply.invalid_tool_calls or not _can_be_answered(reply) else None
         problem = self._note or NOT_FINISHED
         self._note = None
         self._count(reply, problem)
@@ -128,7 +129,7 @@ class Supervision(AgentMiddleware[AgentState[Any], Any, Any]):
             self._give_up(f"{self._faults} messages in a row came to nothing")
         return {"messages": [_readable(reply), HumanMessage(problem)], "jump_to": "model"}
 
-    def _give_up(self, why: str) -> None:
+    def _give_up(self, why: str) -> NoReturn:
         last = f"; the last thing wrong was: {self._tried[-1].problem}" if self._tried else "."
         raise ModelOutputError(
             f"The model did not finish the work: {why}{last}",
@@ -148,13 +149,20 @@ def _last(messages: list[AnyMessage]) -> tuple[AIMessage | None, list[ToolMessag
     return None, []
 
 
+def _can_be_answered(reply: AIMessage) -> bool:
+    """Whether every call has an id of its own, which some models leave out."""
+    ids = [call["id"] for call in reply.tool_calls]
+    return all(ids) and len(set(ids)) == len(ids)
+
+
 def _readable(reply: AIMessage) -> AIMessage:
-    """A message without what cannot be read of it, in the place of the same message."""
+    """A message as it can stay in the conversation, in the place of the same message."""
     text = reply.text if len(reply.text) <= _LONGEST_KEPT else f"{reply.text[:_LONGEST_KEPT]}…"
     text = text.encode("utf-8", "replace").decode()
-    return AIMessage(
-        text if text.strip() or reply.tool_calls else "(nothing)", id=reply.id, tool_calls=reply.tool_calls
-    )
+    calls = reply.tool_calls
+    if not _can_be_answered(reply):
+        calls = [{**call, "id": f"{reply.id or 'call'}-{number}"} for number, call in enumerate(calls)]
+    return AIMessage(text if text.strip() or calls else "(nothing)", id=reply.id, tool_calls=calls)
 
 
 def _shown(reply: AIMessage) -> str:

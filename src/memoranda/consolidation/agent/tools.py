@@ -18,6 +18,8 @@ from memoranda.backends.protocol import SEEN, ChangeResult
 from memoranda.backends.steps import Steps, aperform, ask, perform
 from memoranda.consolidation.agent.accepted import objection
 from memoranda.consolidation.errors import UnknownTurnError
+from memoranda.errors import InvalidPathError
+from memoranda.files.path import canonical_path
 
 if TYPE_CHECKING:
     from memoranda.consolidation.task import Task
@@ -30,6 +32,7 @@ CHANGING_TOOLS: Final = ("write_file", "edit_file", "delete_file", "move_file")
 
 _MOST_FOUND: Final = 20
 _MOST_NAMED: Final = 12
+_MOST_LINES: Final = 10_000_000
 
 
 @dataclass(slots=True)
@@ -50,6 +53,11 @@ class Work:
     def files(self) -> Backend:
         """The staged files."""
         return self.task.files
+
+    @property
+    def log(self) -> frozenset[str]:
+        """The folders that agents note events in: what is noted is marked, and not rewritten."""
+        return frozenset(event.path.rpartition("/")[0] + "/" for event in self.task.events)
 
     @property
     def turns_there(self) -> str:
@@ -91,7 +99,7 @@ class Work:
     def write_file(self, path: str, content: str, turns: list[str]) -> Steps[str]:
         """Set a file that is new, or that the model has seen in whole."""
         self._accept(path, content)
-        sources = self._sources(turns)
+        sources = self._sources(turns, path)
         if path not in self.whole:
             there = yield from ask(self.files.read, path, 0, 1)
             if there.error is None:
@@ -109,14 +117,14 @@ class Work:
     ) -> Steps[str]:
         """Change a part of a file."""
         self._accept(path, new_string, is_whole=False)
-        sources = self._sources(turns)
+        sources = self._sources(turns, path)
         with self.task.because(*sources):
             result = yield from ask(self.files.edit, path, old_string, new_string, replace_all)
         return _changed(result, f"Changed {path}.")
 
     def delete_file(self, path: str, turns: list[str]) -> Steps[str]:
         """Delete one file."""
-        sources = self._sources(turns)
+        sources = self._sources(turns, path)
         # A folder's path deletes everything below it: an agent that tends memory names each file.
         there = yield from ask(self.files.read, path, 0, 1)
         _check(there.error)
@@ -127,7 +135,7 @@ class Work:
 
     def move_file(self, path: str, to: str, turns: list[str]) -> Steps[str]:
         """Move one file."""
-        sources = self._sources(turns)
+        sources = self._sources(turns, path, to)
         with self.task.because(*sources):
             result = yield from ask(self.files.move, path, to)
         said = _changed(result, f"Moved {path} to {to}.")
@@ -153,14 +161,25 @@ class Work:
         if (wrong := objection(path, text, is_whole=is_whole)) is not None:
             raise ToolException(f"Error: {wrong}")
 
-    def _sources(self, turns: list[str]) -> list[str]:
-        """The message ids of the turns that a change comes from."""
+    def _sources(self, turns: list[str], *paths: str) -> list[str]:
+        """The message ids of the turns that a change of some files comes from."""
+        for path in paths:
+            if in_folders(path, self.log):
+                raise ToolException(f"Error: {path} is in the log of events, which stays as it is. Keep other files.")
         if not turns and self.task.labels and not self.task.events:
             raise ToolException(f"Error: the change names no turn. Pass those that it comes from; {self.turns_there}.")
         try:
             return [self.task.message_id(turn) for turn in turns]
         except UnknownTurnError as error:
             raise ToolException(f"Error: {error}") from error
+
+
+def in_folders(path: str, folders: frozenset[str]) -> bool:
+    """Whether a path, however it is written, lies below one of some folders."""
+    try:
+        return bool(folders) and canonical_path(path).startswith(tuple(folders))
+    except InvalidPathError:  # which the backend refuses
+        return False
 
 
 def _check(error: str | None) -> None:
@@ -197,8 +216,8 @@ class _Ls(_Arguments):
 
 class _ReadFile(_Arguments):
     path: _Path
-    offset: int = Field(0, ge=0, description="How many lines to skip.")
-    limit: int = Field(READ_LIMIT, gt=0, description="At most so many lines.")
+    offset: int = Field(0, ge=0, le=_MOST_LINES, description="How many lines to skip.")
+    limit: int = Field(READ_LIMIT, gt=0, le=_MOST_LINES, description="At most so many lines.")
 
 
 class _SearchFiles(_Arguments):
