@@ -1,0 +1,66 @@
+"""The command line of `benchmarks.consolidation`."""
+
+from __future__ import annotations
+
+from argparse import Namespace as Options
+
+from benchmarks.consolidation import runs
+from benchmarks.consolidation.stations import WORKS
+from benchmarks.support import bench, running
+from benchmarks.support.bench import Bench
+
+PARTS = ("runs",)
+_MEASURES = {"runs": runs.measure}
+
+
+def main() -> int:
+    """Run what is asked for."""
+    return bench.run("benchmarks.consolidation", _options(), _measure)
+
+
+def _measure(given: Bench) -> None:
+    """All parts that are wanted, on each engine."""
+    for part in given.options.parts:
+        for engine in given.options.engines:
+            _MEASURES[part](engine, given)
+
+
+def _options() -> Options:
+    parser = running.parser(
+        "benchmarks.consolidation",
+        "Time the consolidation of many scopes with a scripted model, and schedules with nothing to do.\n\n"
+        "  runs       runs per second with several workers, what a run takes, and memory over the runs",
+        "examples:\n"
+        "  python -m benchmarks.consolidation --json consolidation.json\n"
+        "  python -m benchmarks.consolidation --parts runs --engines sqlite --workers 1,2",
+    )
+    parser.add_argument(
+        "--parts",
+        type=running.choices(PARTS),
+        default=PARTS,
+        metavar="LIST",
+        help=f"what to measure (default: {','.join(PARTS)})",
+    )
+    parser.add_argument("--scopes", type=int, default=1_000, metavar="N", help="scopes in `runs` (default: 1000)")
+    parser.add_argument("--turns", type=int, default=20, metavar="N", help="turns of each (default: 20)")
+    parser.add_argument(
+        "--workers", type=running.numbers, default=(1, 2, 4), metavar="LIST", help="processes (default: 1,2,4)"
+    )
+    parser.add_argument(
+        "--concurrency", type=int, default=4, metavar="N", help="scopes side by side in each worker (default: 4)"
+    )
+    parser.add_argument(
+        "--works",
+        type=running.choices(WORKS),
+        default=WORKS,
+        metavar="LIST",
+        help="agent: the ready-made one with a scripted model; function: the floor (default: both)",
+    )
+    options = parser.parse_args()
+    if options.quick:
+        options.scopes, options.turns, options.workers = 12, 4, (1, 2)
+    return options
+
+
+if __name__ == "__main__":
+    running.guarded(main)
