@@ -81,11 +81,18 @@ def test_binary_files_and_documents_go_back_too(store: MemoryStore) -> None:
     assert [found.content for found in files.download_files(["/photo.png", "/text.md"])] == [b"\x89PNG\x00old", b"old"]
 
 
-def test_a_file_that_went_to_another_route_comes_back(store: MemoryStore) -> None:
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_file_that_went_to_another_route_comes_back(store: MemoryStore, edited: bool) -> None:
     target = CompositeBackend(files_of(store), {"/shared/": StoreBackend(namespace=("shared",), store=store)})
     store.write(ANN, "/a.md", "mine\n")
-    run_id = ran(store, lambda task: task.files.move("/a.md", "/shared/a.md"), target=target)
-    assert (text(store, "/a.md"), text(store, "/a.md", ("shared",))) == (None, "mine\n")
+
+    def work(task: Task) -> None:
+        if edited:
+            task.files.append("/a.md", "more\n")
+        task.files.move("/a.md", "/shared/a.md")
+
+    run_id = ran(store, work, target=target)
+    assert (text(store, "/a.md"), text(store, "/a.md", ("shared",))) == (None, "mine\nmore\n" if edited else "mine\n")
     undo(store, run_id)
     assert (text(store, "/a.md"), text(store, "/a.md", ("shared",))) == ("mine\n", None)
 

@@ -111,7 +111,7 @@ def _changes(files: TracedStage, store: MemoryStore, file: StagedFile) -> list[R
         if old[0] == new[0] and file.steps is not None:
             return [RunChange(*old, "move", before=before, to=new[1], sources=sources, lines=trace.lines)]
         return [
-            RunChange(*old, "delete", before=before, sources=sources),
+            RunChange(*old, "delete", before=before, sources=sources, lines=trace.lines),
             RunChange(*new, "write", sources=sources, lines=trace.lines),
         ]
     operation = "write"

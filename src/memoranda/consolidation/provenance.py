@@ -40,7 +40,7 @@ def tracing_back(
         InvalidValueError: It has no such line.
     """
     key = file_key(path)
-    lines = yield from _written(store, namespace, (yield from ask(store.blame, namespace, key)), line)
+    lines = yield from _written(store, (yield from ask(store.blame, namespace, key)), line)
     if line is not None:
         if not 1 <= line <= len(lines):
             raise InvalidValueError(f"{key} has no line {line}.", f"It has {len(lines)}; the first is 1.")
@@ -55,27 +55,25 @@ def tracing_back(
             runs[run_id] = yield from _run(store, run_id)
         run = runs[run_id]
         if run is not None:
-            wanted = _sources(run, namespace, one)
+            wanted = _sources(run, one)
             for turn in (yield from _turns(store, run, wanted)):
                 found[turn.namespace, turn.position] = turn
     return tuple(sorted(found.values(), key=lambda turn: (turn.at, turn.position)))
 
 
-def _written(
-    store: MemoryStore, namespace: Namespace, lines: list[BlameLine], wanted: int | None
-) -> Steps[list[BlameLine]]:
+def _written(store: MemoryStore, lines: list[BlameLine], wanted: int | None) -> Steps[list[BlameLine]]:
     """The lines by who wrote them, not by who ended them: an append ends a last line that had no end."""
     found = list(lines)
     for at, line in enumerate(lines):
         is_first = at == 0 or lines[at - 1].revision.revision != line.revision.revision
         if is_first and (wanted is None or wanted == line.number):
-            found[at] = yield from _before_its_end(store, namespace, line)
+            found[at] = yield from _before_its_end(store, line)
     return found
 
 
-def _before_its_end(store: MemoryStore, namespace: Namespace, line: BlameLine) -> Steps[BlameLine]:
-    while line.revision.revision > 1 and line.revision.namespace == namespace:
-        key, earlier = line.revision.key, line.revision.revision - 1
+def _before_its_end(store: MemoryStore, line: BlameLine) -> Steps[BlameLine]:
+    while line.revision.revision > 1:
+        namespace, key, earlier = line.revision.namespace, line.revision.key, line.revision.revision - 1
         try:
             before = yield from ask(store.blame, namespace, key, revision=earlier)
             item = yield from ask(store.get_at, namespace, key, revision=earlier)
@@ -94,11 +92,11 @@ def _run(store: MemoryStore, run_id: str) -> Steps[Run | None]:
         return None
 
 
-def _sources(run: Run, namespace: Namespace, line: BlameLine) -> Sequence[str]:
+def _sources(run: Run, line: BlameLine) -> Sequence[str]:
     """The messages that a line of a run came from."""
     for change in run.changes:
         lies_at = change.to or change.key
-        if change.namespace == namespace and line.revision.key in (lies_at, change.key):
+        if change.namespace == line.revision.namespace and line.revision.key in (lies_at, change.key):
             return change.lines.get(line_digest(line.text.rstrip("\r\n")), change.sources)
     return ()
 

@@ -120,7 +120,10 @@ def _back(store: MemoryStore, run: Run, change: RunChange) -> Steps[list[Change]
     if now is None:
         if not change.before:  # what it had made is gone already
             return []
-        raise _conflict(run, [(namespace, lies_at, 0)])
+        (last,) = yield from ask(store.history, namespace, lies_at, limit=1)
+        if last.author.run_id != run.id:
+            raise _conflict(run, [(namespace, lies_at, 0)])
+        return [Write(namespace, key, (yield from _value(store, namespace, key, change.before)), 0)]
     before = (yield from _value(store, namespace, key, change.before)) if change.before else ""
     after = yield from _value(store, namespace, lies_at, change.revision)
     current = _content(now.value)
