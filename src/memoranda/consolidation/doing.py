@@ -78,6 +78,7 @@ class Tally:
         lost: Attempts whose lease ran out.
         given_back: Jobs that it gave back, because it was told to end at once.
         signal: The number of the signal that ended it, if one did.
+        at_once: Whether it did not wait for what ran.
     """
 
     done: int = 0
@@ -86,6 +87,7 @@ class Tally:
     lost: int = 0
     given_back: int = 0
     signal: int | None = None
+    at_once: bool = False
 
     def __add__(self, other: Tally) -> Tally:
         counts = ("done", "again", "parked", "lost", "given_back")

@@ -140,7 +140,7 @@ class Worker:
             finally:
                 self._end()
                 heart.join(1)
-        return replace(self._tally, signal=received.first)
+        return replace(self._tally, signal=received.first, at_once=self._at_once)
 
     def stop(self, at_once: bool = False) -> None:
         """End `run`, from any thread or signal handler; it returns when the running jobs have come to their end.

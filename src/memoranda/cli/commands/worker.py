@@ -100,8 +100,9 @@ def _end(session: Session, tally: Tally, *, until_idle: bool) -> None:
     if not session.json:
         failed = f", {tally.parked} parked" if tally.parked else ""
         failed += f", {counted(tally.again, 'attempt')} failed" if tally.again else ""
+        failed += f", {counted(tally.given_back, 'job')} given back" if tally.given_back else ""
         session.out.note(f"Done: {counted(tally.done, 'job')}{failed}.")
-    if tally.given_back:
+    if tally.at_once:
         # A model that is still being asked must not keep the process: what it answers lands nowhere.
         sys.stdout.flush()
         sys.stderr.flush()
@@ -127,10 +128,10 @@ def _show(session: Session, worked: Worked) -> None:
     ]
     if worked.report is not None:
         parts = [*parts[:-1], *shapes.report_parts(worked.report)]
-    if worked.error and worked.outcome != "lost":
-        parts.append(f": {printable(' '.join(worked.error.split()))}")
+    elif worked.error and worked.outcome != "lost":
+        parts.append(f": {printable(' '.join(worked.error.split())).rstrip('.')}")
     if worked.again_at is not None:
-        parts.append(f" Again at {human_time(worked.again_at)}.")
+        parts.append(f"; again at {human_time(worked.again_at)}")
     session.out.line(*parts)
 
 
