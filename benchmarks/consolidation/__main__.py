@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from argparse import Namespace as Options
 
-from benchmarks.consolidation import runs
+from benchmarks.consolidation import idle, runs, schedules
 from benchmarks.consolidation.stations import WORKS
 from benchmarks.support import bench, running
 from benchmarks.support.bench import Bench
 
-PARTS = ("runs",)
-_MEASURES = {"runs": runs.measure}
+PARTS = ("runs", "idle", "schedules")
+_MEASURES = {"runs": runs.measure, "idle": idle.measure, "schedules": schedules.measure}
 
 
 def main() -> int:
@@ -29,7 +29,9 @@ def _options() -> Options:
     parser = running.parser(
         "benchmarks.consolidation",
         "Time the consolidation of many scopes with a scripted model, and schedules with nothing to do.\n\n"
-        "  runs       runs per second with several workers, what a run takes, and memory over the runs",
+        "  runs       runs per second with several workers, what a run takes, and memory over the runs\n"
+        "  idle       what a worker with nothing to do asks of the database\n"
+        "  schedules  what firing costs where few, none or all of many scopes have something new",
         "examples:\n"
         "  python -m benchmarks.consolidation --json consolidation.json\n"
         "  python -m benchmarks.consolidation --parts runs --engines sqlite --workers 1,2",
@@ -56,9 +58,25 @@ def _options() -> Options:
         metavar="LIST",
         help="agent: the ready-made one with a scripted model; function: the floor (default: both)",
     )
+    parser.add_argument(
+        "--idle-seconds", type=float, default=60.0, metavar="S", help="how long `idle` watches (default: 60)"
+    )
+    parser.add_argument(
+        "--schedule-scopes",
+        type=running.numbers,
+        default=(10_000, 100_000),
+        metavar="LIST",
+        help="scopes in `schedules`, the first number also those of `idle` (default: 10000,100000)",
+    )
+    parser.add_argument(
+        "--changed", type=int, default=100, metavar="N", help="scopes with something new in `schedules` (default: 100)"
+    )
     options = parser.parse_args()
     if options.quick:
         options.scopes, options.turns, options.workers = 12, 4, (1, 2)
+        options.idle_seconds, options.schedule_scopes, options.changed = 0.5, (40, 120), 4
+    if options.changed * 5 > min(options.schedule_scopes):
+        parser.error("--changed: at most a fifth of the smallest of --schedule-scopes")
     return options
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -15,26 +12,16 @@ from benchmarks.concurrency import crew
 from benchmarks.concurrency.crew import Tally
 from benchmarks.consolidation.conversations import fill, scope_of
 from benchmarks.consolidation.metering import Used
+from benchmarks.consolidation.places import place
 from benchmarks.consolidation.stations import Shift, station
 from benchmarks.support import running
 from benchmarks.support.bench import Bench
 from benchmarks.support.measure import WrongAnswerError, quantile
-from benchmarks.support.postgres import database, settle
+from benchmarks.support.postgres import settle
 from memoranda import MemoryStore, open_store
 
 FLAT = 1.1
 """How many times as much memory a worker may have at the end as after a quarter of its runs."""
-
-
-@contextmanager
-def place(engine: str, name: str, folder: Path, server: str | None) -> Iterator[str]:
-    """The URL of an empty store, removed afterwards."""
-    if engine == "sqlite":
-        yield f"sqlite:///{folder / name}.db"
-        return
-    assert server is not None
-    with database(server, f"memoranda_bench_{name}") as url:
-        yield url
 
 
 def measure(engine: str, given: Bench) -> None:
@@ -87,7 +74,12 @@ def _check(store: MemoryStore, name: str, scopes: int, turns: int, done: Tally) 
     runs = [run for run in store.runs.list(name, limit=scopes * max(turns, 1) + 1_000) if run.scope[0] == "acme"]
     read = sum(run.turns for run in runs)
     left = store.runs.unread(name, ("acme",), limit=1)
-    if left or read != scopes * turns or any(run.status != "applied" for run in runs) or set(done.counts) != {"applied"}:
+    if (
+        left
+        or read != scopes * turns
+        or any(run.status != "applied" for run in runs)
+        or set(done.counts) != {"applied"}
+    ):
         raise WrongAnswerError(f"{name}: {len(runs)} runs of {read} turns; {dict(done.counts)}; left: {left}")
 
 
@@ -143,7 +135,16 @@ def _shares(title: str, rows: dict[str, dict[str, Any]]) -> Table:
         caption="statements without BEGIN and COMMIT; taking jobs: between the runs",
         caption_justify="left",
     )
-    columns = ("who works", "store ms", "transactions", "round trips", "statements", "work ms", "rest ms", "taking jobs ms")
+    columns = (
+        "who works",
+        "store ms",
+        "transactions",
+        "round trips",
+        "statements",
+        "work ms",
+        "rest ms",
+        "taking jobs ms",
+    )
     for name in columns:
         table.add_column(name, justify="left" if name == "who works" else "right")
     for name, row in rows.items():

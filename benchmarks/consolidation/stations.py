@@ -215,6 +215,6 @@ class Memory:
         """MB when a quarter, a half, three quarters and all was done; the same four times where nothing was."""
         last = [(self.done, resident())]
         return [
-            [size for done, size in [*self.samples, *last] if done >= self.done * share][0]
+            next(size for done, size in [*self.samples, *last] if done >= self.done * share)
             for share in (0.25, 0.5, 0.75, 1.0)
         ]
