@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from memoranda import Author, ConflictError, InvalidNamespaceError, MemoryStore, acting_as
+from memoranda import Author, ConflictError, InvalidNamespaceError, MemoryStore, acting_as, open_store
 from memoranda.backends import NotAStoreError
 from memoranda.errors import InvalidPathError, ItemNotFoundError, ProposalDecidedError, RevisionNotFoundError
 from memoranda.knowledge import Instructions, InvalidSettingError, ModelOutputError, Refined
@@ -345,8 +345,8 @@ def test_bad_arguments(store: MemoryStore, settings: dict[str, Any], message: st
         ({"path": "instructions.md"}, "Write '/instructions.md'"),
     ],
 )
-def test_bad_settings(store: MemoryStore, settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidSettingError, match=message):
+def test_bad_settings(settings: dict[str, Any], message: str) -> None:
+    with open_store("memory://") as store, pytest.raises(InvalidSettingError, match=message):
         helper(store, **settings)
 
 

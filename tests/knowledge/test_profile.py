@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel, SecretStr, field_validator
 
-from memoranda import Author, ConflictError, InvalidNamespaceError, MemoryStore, acting_as
+from memoranda import Author, ConflictError, InvalidNamespaceError, MemoryStore, acting_as, open_store
+from memoranda.agents.errors import MissingPackageError
 from memoranda.backends import NotAStoreError, ScopeError, by_user
 from memoranda.errors import InvalidKeyError, ItemNotFoundError, RevisionNotFoundError
 from memoranda.knowledge import (
@@ -151,11 +152,11 @@ def test_what_does_not_fit_does_not_land(
         ([put("/name", "x")] * 1_001, "1001 operations"),
     ],
 )
-def test_what_is_no_patch_is_refused_by_name(store: MemoryStore, operations: Any, message: str) -> None:
-    profile = Profile(Person, store, NS)
-    with pytest.raises(InvalidPatchError, match=message):
-        profile.patch(operations)
-    assert not store.search(NS)
+def test_what_is_no_patch_is_refused_by_name(operations: Any, message: str) -> None:
+    with open_store("memory://") as store:
+        with pytest.raises(InvalidPatchError, match=message):
+            Profile(Person, store, NS).patch(operations)
+        assert not store.search(NS)
 
 
 def test_all_operations_or_none(store: MemoryStore) -> None:
@@ -311,8 +312,8 @@ class Loud(BaseModel):
         ({"properties": {"age": {"enum": {1}}}}, "is no JSON"),
     ],
 )
-def test_a_schema_that_is_none(store: MemoryStore, schema: Any, message: str) -> None:
-    with pytest.raises(InvalidSchemaError, match=message):
+def test_a_schema_that_is_none(schema: Any, message: str) -> None:
+    with open_store("memory://") as store, pytest.raises(InvalidSchemaError, match=message):
         Profile(schema, store, NS)
 
 
@@ -331,6 +332,12 @@ def test_a_schema_fetches_nothing(store: MemoryStore) -> None:
     schema = {"properties": {"x": {"$ref": "https://example.com/schema.json"}}}
     with pytest.raises(InvalidSchemaError, match="which is not in it"):
         Profile(schema, store, NS).patch([add("/x", 1)])
+
+
+def test_a_package_that_is_not_installed_is_named(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memoranda.knowledge.schemas.find_spec", lambda _: None)
+    with pytest.raises(MissingPackageError, match=r"memoranda\[agents\]"):
+        Profile(JSON_SCHEMA, store, NS)
 
 
 def test_bad_settings_are_refused_when_they_are_given(store: MemoryStore) -> None:

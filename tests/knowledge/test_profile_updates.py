@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import BaseModel, Field
 
-from memoranda import Author, MemoryStore, acting_as
+from memoranda import Author, MemoryStore, acting_as, open_store
+from memoranda.backends import by_user
 from memoranda.errors import StoreClosedError
 from memoranda.knowledge import InvalidSettingError, ModelOutputError, Profile, ProfileSchemaError
 from memoranda.store.turns import Turn
@@ -79,20 +81,28 @@ MALFORMED: dict[str, tuple[AIMessage, str]] = {
 }
 
 
-@pytest.mark.parametrize("schema", SCHEMAS)
-@pytest.mark.parametrize("kind", MALFORMED)
-def test_what_is_malformed_goes_back_and_stores_nothing(store: MemoryStore, schema: Any, kind: str) -> None:
+def check_malformed(profile: Profile[Any], kind: str) -> None:
     answer, message = MALFORMED[kind]
-    profile = Profile(schema, store, NS)
     profile.patch([{"op": "add", "path": "/likes/-", "value": "tea"}])
     before = profile.document()
     with pytest.raises(ModelOutputError) as caught:
         profile.update(ScriptedChatModel(script=[answer]), SAID, attempts=2)
-    assert profile.document() == before and profile.revision == 1 and len(store.search(())) == 1
+    assert profile.document() == before and profile.revision == 1 and len(profile.store.search(())) == 1
     assert len(caught.value.tried) == 2 and all(message in attempt.problem for attempt in caught.value.tried)
     model = ScriptedChatModel(script=[answer, RENAME])
     assert profile.update(model, SAID).document == {**before, "name": "Bea"}
     assert caught.value.tried[0].problem == model.requests[1][-1].text
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+def test_what_is_malformed_goes_back_and_stores_nothing(store: MemoryStore, kind: str) -> None:
+    check_malformed(Profile(Person, store, NS), kind)
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+def test_what_is_malformed_under_a_json_schema(kind: str) -> None:
+    with open_store("memory://") as store:
+        check_malformed(Profile(JSON_SCHEMA, store, NS), kind)
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
@@ -115,9 +125,10 @@ def test_nothing_to_change(store: MemoryStore) -> None:
 
 
 @pytest.mark.parametrize("messages", [[], "", "  ", [("user", "")], [AIMessage("")]])
-def test_a_conversation_without_words_asks_nobody(store: MemoryStore, messages: Any) -> None:
+def test_a_conversation_without_words_asks_nobody(messages: Any) -> None:
     model = ScriptedChatModel(script=[RENAME])
-    assert not Profile(Person, store, NS).update(model, messages).changed and not model.requests
+    with open_store("memory://") as store:
+        assert not Profile(Person, store, NS).update(model, messages).changed and not model.requests
 
 
 @pytest.mark.parametrize(
@@ -132,8 +143,6 @@ def test_a_conversation_without_words_asks_nobody(store: MemoryStore, messages: 
     ],
 )
 def test_conversations_come_in_many_forms(messages: Any) -> None:
-    from memoranda import open_store
-
     with open_store("memory://") as store:
         model = ScriptedChatModel(script=[RENAME])
         Profile(Person, store, NS).update(model, messages)
@@ -152,9 +161,10 @@ def test_what_was_said_cannot_pass_for_instructions(store: MemoryStore) -> None:
 @pytest.mark.parametrize(
     "messages", [None, 7, {"role": "user"}, [7], [None], [{"text": "hi"}], b"hi", [("boss", "hi")]]
 )
-def test_what_is_no_conversation(store: MemoryStore, messages: Any) -> None:
+def test_what_is_no_conversation(messages: Any) -> None:
     model = ScriptedChatModel(script=[RENAME])
-    with pytest.raises(InvalidSettingError, match="no message of a conversation"):
+    match = "no message of a conversation"
+    with open_store("memory://") as store, pytest.raises(InvalidSettingError, match=match):
         Profile(Person, store, NS).update(model, messages)
     assert not model.requests
 
@@ -246,3 +256,26 @@ async def test_from_an_event_loop(store: MemoryStore) -> None:
     profile = Profile(Person, store, NS)
     model = ScriptedChatModel(script=[patch(put("/age", "old")), RENAME])
     assert (await profile.aupdate(model, SAID)).document["name"] == "Bea"
+
+
+async def test_inside_a_graph_it_is_the_users_and_no_part_of_what_is_streamed(store: MemoryStore) -> None:
+    profile = Profile(Person, store, by_user)
+
+    def remember(_: MessagesState) -> dict[str, Any]:
+        profile.update(ScriptedChatModel(script=[say("hm"), RENAME]), SAID)
+        return {}
+
+    async def remember_too(_: MessagesState) -> dict[str, Any]:
+        await profile.aupdate(ScriptedChatModel(script=[patch(put("/age", 30))]), SAID)
+        return {}
+
+    building: Any = StateGraph(MessagesState, context_schema=dict)
+    building.add_node("remember", remember).add_node("remember_too", remember_too)
+    graph = building.add_edge(START, "remember").add_edge("remember", "remember_too").compile()
+    settings: Any = {"config": {"configurable": {"thread_id": "t1"}}, "context": {"user_id": "bea"}}
+    streamed = [each async for each in graph.astream({"messages": []}, stream_mode="messages", **settings)]
+    assert streamed == []
+    item = store.get(("bea",), "profile")
+    assert item is not None and item.value["name"] == "Bea" and item.value["age"] == 30
+    authors = [entry.author for entry in store.history(("bea",), "profile")]
+    assert [(author.actor, author.thread_id) for author in authors] == [("agent:agent", "t1")] * 2
