@@ -94,6 +94,9 @@ def example(kit: Kit) -> None:
 
     kit.title("The lead corrects it once more; that lands at once")
     kit.turn(agent, "When is it out?", thread="date")
+    prompt = kit.prompts["date"][-1]
+    holds = all(line in prompt for line in instructions.text.splitlines() if line.startswith("- "))
+    kit.console.print(f"The prompt of this conversation holds the instructions as they are now: {holds}")
     feedback = "Is that March or April? Mind your dates."
     learn(kit, instructions, reviser, said(agent, "date"), feedback, trusted=True, mode="apply", author=LEAD)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import subprocess
 import sys
 from collections.abc import Callable
 
@@ -13,7 +14,7 @@ from memoranda import MemoryStore
 from memoranda.consolidation import sources_of
 from memoranda.knowledge import Collection
 from memoranda.testing.scripted import ScriptedChatModel, say
-from tests.examples.support import FOLDER, made_by, text_in
+from tests.examples.support import FOLDER, ROOT, made_by, text_in
 
 MEMORY = FOLDER / "memory"
 NAMES = sorted(path.stem for path in MEMORY.glob("[!_]*.py"))
@@ -143,6 +144,7 @@ def test_agents_md(run: Run, store: MemoryStore) -> None:
         "rejected": "user:editor",
     }
     assert "of untrusted origin" in said
+    assert "holds the instructions as they are now: True" in said
 
 
 # --- what a project knows -----------------------------------------------------------------------------------
@@ -188,6 +190,14 @@ def test_research_notes(run: Run, store: MemoryStore) -> None:
     texts = revisions(store, project, "/overview.md")
     assert len(texts) == 3 and "forum" in texts[0] and "forum" not in texts[1]
     assert "41 dB" in texts[1] and "41 dB" not in texts[2]
+
+
+def test_on_the_command_line(store_url: str, store: MemoryStore) -> None:
+    command = [sys.executable, "examples/memory/project_knowledge.py", "--store", store_url]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "model: scripted" in done.stdout
+    check_that_every_note_was_folded_once(store)
 
 
 # --- all of them --------------------------------------------------------------------------------------------
