@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Barrier
 from typing import Any
 
@@ -138,6 +139,44 @@ def test_an_array_that_another_shifted(
         with pytest.raises(ConflictError, match=r"/list/\d is not what it was"):
             profile.patch([operation], base=seen.revision)
         assert profile.document() == after
+
+
+FREE: dict[str, Any] = {"properties": {"a": {"default": 0}, "b": {"default": {"x": 0}}, "list": {"default": []}}}
+
+
+def random_patch(chance: random.Random) -> list[dict[str, Any]]:
+    def one() -> dict[str, Any]:
+        path = chance.choice(["/a", "/b/x", "/b/y", "/list/0", "/list/1", "/list/-"])
+        name = chance.choice(["add", "add", "replace", "remove", "copy", "move"])
+        return {"op": name, "path": path, "value": chance.randrange(100), "from": chance.choice(["/a", "/list/0"])}
+
+    return [one() for _ in range(chance.randint(1, 3))]
+
+
+def test_what_threads_patch_is_what_one_would_have_patched_after_the_other(store: MemoryStore) -> None:
+    times, workers, barrier = sized(100, quick=12), 4, Barrier(4)
+
+    def work(number: int) -> dict[int, list[dict[str, Any]]]:
+        chance, profile, landed = random.Random(number), Profile(FREE, store, NS), dict[int, list[dict[str, Any]]]()
+        barrier.wait()
+        for _ in range(times):
+            patch = random_patch(chance)
+            with suppress(InvalidPatchError, ConflictError):
+                patched = profile.patch(patch)
+                if patched.changed:
+                    landed[patched.revision] = patch
+        return landed
+
+    with ThreadPoolExecutor(workers) as pool:
+        landed = {revision: patch for each in pool.map(work, range(workers)) for revision, patch in each.items()}
+    document: dict[str, Any] = {"a": 0, "b": {"x": 0}, "list": []}
+    profile = Profile(FREE, store, NS)
+    assert sorted(landed) == list(range(1, profile.revision + 1)) and len(landed) > times // 2
+    for revision in sorted(landed):
+        document = apply(document, checked_steps(landed[revision]))
+        document.setdefault("a", 0)  # a field that was removed has its default again
+        assert same(store.get_at(NS, "profile", revision=revision).value, document)
+    assert same(profile.document(), document)
 
 
 @contextmanager
