@@ -177,7 +177,8 @@ def test_a_field_that_another_changed_meanwhile_goes_back_to_the_model(store: Me
         return RENAME
 
     model = ScriptedChatModel(script=[while_it_thinks, call("nothing_to_change")])
-    profile.update(model, SAID)
+    left = profile.update(model, SAID)
+    assert not left.changed and left.revision == profile.revision == 1 and left.document == profile.document()
     assert profile.get() == Person(name="Cleo", likes=["figs"])
     told = model.requests[1][-1].text
     assert "/name is not what it was" in told and '"name":"Cleo"' in told

@@ -13,39 +13,48 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memoranda.knowledge.collection import Collection as Collection
-    from memoranda.knowledge.collection import Memory as Memory
-    from memoranda.knowledge.collection import Saved as Saved
+    from memoranda.knowledge.errors import Attempt as Attempt
     from memoranda.knowledge.errors import EmptyProfileError as EmptyProfileError
     from memoranda.knowledge.errors import InvalidPatchError as InvalidPatchError
     from memoranda.knowledge.errors import InvalidSchemaError as InvalidSchemaError
     from memoranda.knowledge.errors import InvalidSettingError as InvalidSettingError
+    from memoranda.knowledge.errors import Misfit as Misfit
     from memoranda.knowledge.errors import ModelCannotCallToolsError as ModelCannotCallToolsError
     from memoranda.knowledge.errors import ModelOutputError as ModelOutputError
     from memoranda.knowledge.errors import ProfileSchemaError as ProfileSchemaError
     from memoranda.knowledge.examples import Examples as Examples
+    from memoranda.knowledge.examples import InvalidExampleError as InvalidExampleError
     from memoranda.knowledge.instructions import Instructions as Instructions
     from memoranda.knowledge.instructions import Refined as Refined
     from memoranda.knowledge.keeping import Patched as Patched
+    from memoranda.knowledge.memories import InvalidMemoryError as InvalidMemoryError
+    from memoranda.knowledge.memories import Memory as Memory
+    from memoranda.knowledge.memories import MemorySchemaError as MemorySchemaError
     from memoranda.knowledge.profile import Profile as Profile
     from memoranda.knowledge.profile import Snapshot as Snapshot
     from memoranda.knowledge.tools import memory_tools as memory_tools
+    from memoranda.knowledge.writing import Saved as Saved
 
 _EXPORTS = {
-    "collection": ["Collection", "Memory", "Saved"],
+    "collection": ["Collection"],
     "errors": [
+        "Attempt",
         "EmptyProfileError",
         "InvalidPatchError",
         "InvalidSchemaError",
         "InvalidSettingError",
+        "Misfit",
         "ModelCannotCallToolsError",
         "ModelOutputError",
         "ProfileSchemaError",
     ],
-    "examples": ["Examples"],
+    "examples": ["Examples", "InvalidExampleError"],
     "instructions": ["Instructions", "Refined"],
     "keeping": ["Patched"],
+    "memories": ["InvalidMemoryError", "Memory", "MemorySchemaError"],
     "profile": ["Profile", "Snapshot"],
     "tools": ["memory_tools"],
+    "writing": ["Saved"],
 }
 _HOME = {name: module for module, names in _EXPORTS.items() for name in names}
 

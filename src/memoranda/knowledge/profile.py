@@ -260,9 +260,8 @@ class Profile(Generic[M]):
         checked_attempts(attempts)
         said = said_in(messages)
         held = yield from self._keeper.hold(namespace, strict=True)
-        unchanged = Patched(held.fitted.document, held.revision, changed=False)
         if not said:
-            return unchanged
+            return Patched(held.fitted.document, held.revision, changed=False)
         signed = author or running_author()
         seen = [held.fitted.document]
 
@@ -277,6 +276,10 @@ class Profile(Generic[M]):
                     conflict.cause, f"Patch the document as it is now: {as_data(seen[0])}"
                 ) from None
 
+        def leave(_: Document) -> Steps[Patched]:
+            now = yield from self._keeper.hold(namespace, strict=True)
+            return Patched(now.fitted.document, now.revision, changed=False)
+
         answers = [
             Answer(
                 "patch_profile",
@@ -289,11 +292,11 @@ class Profile(Generic[M]):
                 },
                 patch,
             ),
-            Answer[Patched](
+            Answer(
                 "nothing_to_change",
                 "Say that the conversation gives no reason to change the profile.",
                 {"type": "object", "properties": {}},
-                lambda _: unchanged,
+                leave,
             ),
         ]
         from langchain_core.messages import HumanMessage, SystemMessage
