@@ -434,6 +434,39 @@ def test_a_run_that_is_cut_off_leaves_the_turns_unread(store: MemoryStore, monke
     assert (report.status, report.turns, text(store)) == ("applied", 1, "- one\n")
 
 
+def test_a_run_that_is_cancelled_leaves_the_turns_unread(store: MemoryStore) -> None:
+    say(store, "one")
+
+    async def work(task: Task) -> None:
+        noting()(task)
+        await asyncio.sleep(20)
+
+    async def cancelled() -> None:
+        run = asyncio.create_task(consolidator(store, work).arun(ANN))
+        await asyncio.sleep(0.1)
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+
+    asyncio.run(cancelled())
+    assert (text(store), store.runs.list(), [job.state for job in store.jobs.list()]) == (None, [], ["waiting"])
+    assert consolidator(store).run(ANN).status == "applied"
+
+
+def test_what_failed_attempts_cost_is_counted(store: MemoryStore) -> None:
+    say(store, "one")
+    attempts: list[int] = []
+
+    def work(task: Task) -> None:
+        attempts.append(1)
+        task.used(tokens_in=10, tokens_out=1)
+        if len(attempts) == 1:
+            raise OSError("once")
+
+    report = consolidator(store, work).run(ANN)
+    assert (report.tokens_in, report.tokens_out, report.runs[0].tokens_in) == (20, 2, 20)
+
+
 def test_a_result_that_failed_fails_the_run_that_returns_it(store: MemoryStore) -> None:
     say(store, "one")
     report = consolidator(store, lambda task: task.files.edit("/none.md", "a", "b"), attempts=1).run(ANN)

@@ -198,6 +198,31 @@ def test_events_and_turns_are_read_together(store: MemoryStore) -> None:
     assert [event.text for event in tasks[0].events] == ["noted"]
 
 
+@pytest.mark.parametrize("turns", [False, True])
+def test_events_that_wait_for_a_reviewer_are_not_read_again(store: MemoryStore, turns: bool) -> None:
+    noted(store, "one")
+    say(store, "said")
+    tending = folder(store, sources=EventLog(turns=turns), mode="propose")
+    report = tending.run(ANN)
+    assert (report.status, len(report.runs)) == ("proposed", 1)
+    noted(store, "two")
+    say(store, "more", first=2)
+    tending.run(ANN)
+    (proposal,) = store.proposals()
+    store.accept_proposal(proposal.id)
+    assert text(store, LOG) == f"one\n<!-- folded {report.run_id} -->\ntwo"
+    say(store, "and more", first=3)
+    assert folder(store, sources=EventLog(turns=turns)).run(ANN).status == "applied"
+    assert text(store, "/memories/facts.md") == "- one\n- two\n"
+
+
+def test_a_name_of_its_own_has_a_cursor_of_its_own(store: MemoryStore) -> None:
+    say(store, "one", "two")
+    assert [report.status for report in folder(store, name="mine").run_all()] == ["unchanged"]
+    assert folder(store, name="mine").run_all() == []
+    assert store.runs.cursor("mine", ANN) == 2
+
+
 def test_a_turn_wakes_a_log_whose_turns_are_not_read(store: MemoryStore) -> None:
     tending = folder(store)
     say(store, "one", "two")

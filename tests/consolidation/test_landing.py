@@ -24,7 +24,9 @@ from memoranda.backends import (
     by_user,
 )
 from memoranda.consolidation import Task
+from memoranda.errors import StoreBusyError
 from memoranda.store.changes import ChangeSet, CursorMove
+from memoranda.store.companions import waiting_companion
 from memoranda.testing.scripted import ScriptedChatModel, call
 from tests.consolidation.talking import ANN, consolidator, files_of, noting, say, text
 
@@ -145,6 +147,26 @@ def test_a_cursor_that_was_moved_by_another_lets_nothing_land(store: MemoryStore
 
     report = consolidator(store, work).run(ANN)
     assert (report.status, report.ok, text(store), store.runs.list()) == ("lost", False, None, [])
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+@pytest.mark.parametrize("mode", ["apply", "propose"])
+def test_a_storage_that_fails_once_parks_nothing(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch, guarded: bool, mode: Any
+) -> None:
+    say(store, "one")
+    failures = [StoreBusyError("Another writer held the database.", "Try again.")]
+    transact = type(store.engine).transact
+
+    def failing(engine: Any, effect: Any) -> Any:
+        if failures and effect.mode == "write" and waiting_companion() is not None:
+            raise failures.pop()
+        return transact(engine, effect)
+
+    monkeypatch.setattr(type(store.engine), "transact", failing)
+    target = GuardedBackend(files_of(store), hooks=[_shorter]) if guarded else files_of(store)
+    report = consolidator(store, target=target).run(ANN, mode=mode)
+    assert (report.ok, report.attempts, failures) == (True, 2, [])
 
 
 # --- forgetting meanwhile -------------------------------------------------------------------------------------

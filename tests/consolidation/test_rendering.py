@@ -104,7 +104,7 @@ def test_half_past_midnight_falls_on_the_right_day(store: MemoryStore, zone: str
 
 
 def test_a_time_without_a_zone_is_utc(store: MemoryStore) -> None:
-    store.record_turns(ANN, "t1", [Turn("m1", "user", "Hi.", at=datetime(2026, 3, 5, 0, 30))], user="ann")  # noqa: DTZ001
+    store.record_turns(ANN, "t1", [Turn("m1", "user", "Hi.", at=datetime(2026, 3, 5, 0, 30))], user="ann")
     tasks: list[Task] = []
     consolidator(store, tasks.append, zone="Asia/Shanghai").run(ANN)
     assert "[t1] 2026-03-05 Thursday 08:30" in tasks[0].text

@@ -72,8 +72,7 @@ def test_binary_files_and_documents_go_back_too(store: MemoryStore) -> None:
     store.write(ANN, "/text.md", "old")
 
     def work(task: Task) -> None:
-        task.files.write("/photo.png", b"\x89PNG\x00new")
-        task.files.write("/text.md", b"\xff\xfe binary now")
+        task.files.upload_files([("/photo.png", b"\x89PNG\x00new"), ("/text.md", b"\xff\xfe binary now")])
 
     run_id = ran(store, work)
     undo(store, run_id)

@@ -15,6 +15,7 @@ from memoranda.backends.steps import Steps, ask
 from memoranda.consolidation.reports import RunReport
 from memoranda.consolidation.running import Pass, Passed, run_pass, turns_of
 from memoranda.consolidation.sources import ScopeOf, Span, whose
+from memoranda.consolidation.task import Spent
 from memoranda.errors import StoreError
 from memoranda.store.changes import Namespace
 from memoranda.store.jobs import LEASE_SECONDS, Job
@@ -53,11 +54,12 @@ def by_hand(
             if span is None:
                 yield from ask(store.jobs.finish, job)
                 return RunReport(scope, "nothing")
-            attempt = 0
+            attempt, spent = 0, Spent()
             passed = Passed(RunReport(scope, "failed"))
             while passed.report.status == "failed":
                 attempt += 1
-                passed = yield from run_pass(Pass(consolidator, scope, span, job, mode, attempt, parked))
+                one = Pass(consolidator, scope, span, job, mode, attempt, parked, spent=spent)
+                passed = yield from run_pass(one)
             return passed.report
     except BaseException:
         with suppress(StoreError):  # its lease runs out by itself

@@ -397,7 +397,7 @@ class Consolidator:
         """
         if after is None:
             after = yield from ask(self.store.runs.cursor, self.name, scope)
-        span = yield from self.sources.span(self.store, scope, after, self.limits)
+        span = yield from self.sources.span(self.store, self.name, scope, after, self.limits)
         return span if span is None else self._of_one(scope, span)
 
     def _of_one(self, scope: Namespace, span: Span) -> Span:

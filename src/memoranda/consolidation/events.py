@@ -58,7 +58,9 @@ class EventLog:
     A consolidator that reads it is given what was noted since the last run. What it makes of that lands together with
     a mark behind what it has read, `<!-- folded r-… -->`; agents may go on noting meanwhile, and nothing of it is lost.
 
-    Give agents that append: a file that is written anew as a whole loses its marks.
+    Give agents that append: a file that is written anew as a whole loses its marks. Where a run's changes wait for a
+    reviewer, its marks do too, and no more events are read until that is decided; those of a run that is rejected are
+    read again.
 
     Args:
         folder: The folder, as the target knows it.
@@ -103,11 +105,18 @@ class EventLog:
         """Whether turns are read as well."""
         return self.turns
 
-    def span(self, store: MemoryStore, scope: Namespace, after: int, limits: Limits) -> Steps[Span | None]:
+    @property
+    def reads_events(self) -> bool:
+        """Yes."""
+        return True
+
+    def span(
+        self, store: MemoryStore, consumer: str, scope: Namespace, after: int, limits: Limits
+    ) -> Steps[Span | None]:
         """The range that the next run covers; without turns, as far as has been said anything, or one step."""
         if self.turns:
-            return (yield from Conversations().span(store, scope, after, limits))
-        unread = yield from ask(store.runs.unread, self.consumer, scope, None, 1)
+            return (yield from Conversations().span(store, consumer, scope, after, limits))
+        unread = yield from ask(store.runs.unread, consumer, scope, None, 1)
         last = unread[0].turns if unread and unread[0].namespace == scope else 0
         return Span(after, max(last, after + 1), more=True, is_idle=last <= after)
 

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from memoranda.backends.guarded import GuardedBackend
 from memoranda.backends.hooks.events import Hold, WriteEvent
+from memoranda.backends.operations import sentence
 from memoranda.backends.protocol import AppendFile, FilesCommitResult
 from memoranda.backends.staged import commit_staged, propose_staged
 from memoranda.backends.staging import StagedFile
@@ -46,19 +47,37 @@ class _ForgottenError(MemorandaError):
     """Turns were forgotten while they were worked through."""
 
 
-class _Travelling:
-    """A companion that tells how far it came, and refuses what comes from turns that were forgotten meanwhile."""
+class _Travelling(Companion):
+    """A companion that tells how far it came, and refuses what comes from turns that were forgotten meanwhile.
+
+    Between here and the store all that goes wrong becomes a sentence. A rule or a hook that refuses does so before the
+    store looks for a companion; what fails after that is the storage's fault, and may go well another time.
+
+    Attributes:
+        was_met: Whether the store has looked for it.
+        stopped: Why the record could not land.
+    """
 
     def __init__(self, inner: Companion, turns: Sequence[RecordedTurn], also: Sequence[Sql]) -> None:
+        self._has_landed = False
+        super().__init__(self._body, inner.advance)
         self._inner = inner
         self._turns = turns
         self._also = also
-        self.has_begun = False
+        self.was_met = False
         self.stopped: Landing | None = None
-        self.companion = Companion(self._body, inner.advance)
+
+    @property
+    def taken(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether it has landed; the store asks this when it looks for a companion."""
+        self.was_met = True
+        return self._has_landed
+
+    @taken.setter
+    def taken(self, has_landed: bool) -> None:
+        self._has_landed = has_landed
 
     def _body(self, context: Context, landed: Landed) -> Body[list[Sql]]:
-        self.has_begun = True
         try:
             statements = yield from self._inner.body(context, landed)
             yield from self._check(context)
@@ -142,21 +161,23 @@ def land(
         also: Further statements of the same transaction.
     """
     travelling = _Travelling(companion, turns, also)
+    was_met = False
     result = FilesCommitResult()
     try:
-        with accompanied(travelling.companion):
+        with accompanied(travelling):
             if files.pending().changes():
                 result = yield from (
                     _propose(files, author) if mode == "propose" else commit_staged(files, author=author)
                 )
-            if result.error is None and not travelling.companion.taken:  # nothing changes, or it was there already
+            was_met = travelling.was_met
+            if result.error is None and not travelling.taken:  # nothing changes, or it was there already
                 yield from ask(store.commit, ChangeSet((), author), on_conflict="return")
     except MemorandaError:
         if travelling.stopped is None:
             raise
-    if travelling.companion.taken:
+    if travelling.taken:
         return Landing("landed")
-    return (yield from _why_not(store, travelling, result))
+    return (yield from _why_not(store, travelling, result, was_met))
 
 
 def _propose(files: TracedStage, author: Author) -> Steps[FilesCommitResult]:
@@ -168,22 +189,25 @@ def _propose(files: TracedStage, author: Author) -> Steps[FilesCommitResult]:
         is_free = True
     if is_free:
         return (yield from propose_staged(files, author=author, reason=_REASON, source="consolidation"))
-    with files.held(), acting_as(author):
-        return (yield from GuardedBackend(files.backend, hooks=[_hold]).commit_steps(changes))
+    try:
+        with files.held(), acting_as(author):
+            return (yield from GuardedBackend(files.backend, hooks=[_hold]).commit_steps(changes))
+    except Exception as error:  # noqa: BLE001 - answered, as by `propose_staged`
+        return FilesCommitResult(error=sentence(error))
 
 
 def _hold(event: WriteEvent) -> Hold:
     return Hold(_REASON, "consolidation")
 
 
-def _why_not(store: MemoryStore, travelling: _Travelling, result: FilesCommitResult) -> Steps[Landing]:
+def _why_not(store: MemoryStore, travelling: _Travelling, result: FilesCommitResult, was_met: bool) -> Steps[Landing]:
     if travelling.stopped is not None:
         return travelling.stopped
-    for move in travelling.companion.advance:
+    for move in travelling.advance:
         position = yield from ask(store.runs.cursor, move.consumer, move.scope)
         if position != move.expect:
             return Landing("lost", f"The cursor of {'/'.join(move.scope)} has moved from {move.expect} to {position}.")
     error = (result.error or "Nothing landed.").removeprefix("Error: ")
     if result.conflicts:
         return Landing("conflict", error)
-    return Landing("failed" if travelling.has_begun else "refused", error)
+    return Landing("failed" if was_met else "refused", error)

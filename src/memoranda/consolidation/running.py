@@ -35,6 +35,7 @@ from memoranda.store.values import to_datetime
 
 if TYPE_CHECKING:
     from memoranda.consolidation.consolidator import Consolidator
+    from memoranda.consolidation.events import Event
 
 Mode = Literal["apply", "propose", "preview"]
 
@@ -219,7 +220,9 @@ def _worked(one: Pass, who: ScopeOf) -> Steps[tuple[TracedStage, bool]]:
     files = TracedStage(
         target, [turn.message_id for turn in one.span.turns], lambda place: foreign(store, target, place)
     )
-    events = yield from consolidator.sources.events(files, consolidator.limits)
+    events: tuple[Event, ...] = ()
+    if consolidator.sources.reads_events and not (yield from _waits(one)):
+        events = yield from consolidator.sources.events(files, consolidator.limits)
     is_due = consolidator.sources.is_due(one.span, events)
     if is_due:
         now = to_datetime(store.context.clock()).astimezone(consolidator.zone)
@@ -248,6 +251,12 @@ def _worked(one: Pass, who: ScopeOf) -> Steps[tuple[TracedStage, bool]]:
         )
     one.diff = files.pending().diff()
     return files, is_due
+
+
+def _waits(one: Pass) -> Steps[bool]:
+    """Whether what an earlier run of this scope made of its events waits for a reviewer, and their marks with it."""
+    store = one.consolidator.store
+    return bool((yield from ask(store.runs.list, one.consolidator.name, one.scope, "proposed", 1)))
 
 
 def _land(one: Pass, files: TracedStage, mode: Any) -> Steps[Landing]:

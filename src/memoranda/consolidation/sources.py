@@ -78,7 +78,14 @@ class Source(Protocol):
         """Whether the consolidator is given the turns of the range."""
         ...
 
-    def span(self, store: MemoryStore, scope: Namespace, after: int, limits: Limits) -> Steps[Span | None]:
+    @property
+    def reads_events(self) -> bool:
+        """Whether it is given what agents noted in the target's files."""
+        ...
+
+    def span(
+        self, store: MemoryStore, consumer: str, scope: Namespace, after: int, limits: Limits
+    ) -> Steps[Span | None]:
         """The range that the next run covers; None: nothing is new."""
         ...
 
@@ -109,7 +116,14 @@ class Conversations:
         """Yes."""
         return True
 
-    def span(self, store: MemoryStore, scope: Namespace, after: int, limits: Limits) -> Steps[Span | None]:
+    @property
+    def reads_events(self) -> bool:
+        """No."""
+        return False
+
+    def span(
+        self, store: MemoryStore, consumer: str, scope: Namespace, after: int, limits: Limits
+    ) -> Steps[Span | None]:
         """The turns behind a position."""
         found = yield from ask(store.turns, scope, None, after=after, limit=limits.turns + 1)
         taken = fitting(found[: limits.turns], limits.bytes)
