@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,7 +87,7 @@ def test_run_one(run: Run, run_json: RunJson, store: MemoryStore, app: str) -> N
 def test_run_all(run: Run, run_json: RunJson, store: MemoryStore, app: str) -> None:
     for who in ("ann", "bob", "cid"):
         say(store, who, "tea")
-    every = {"MEMORANDA_NAMESPACE": ""}
+    every: dict[str, Any] = {"MEMORANDA_NAMESPACE": ""}
     assert run("consolidate", "run", "--all", "-n", "bob", "--with", app).stdout.startswith("bob  applied")
     lines = run("consolidate", "run", "--all", "--with", app, **every).stdout.splitlines()
     assert sorted(line.split()[0] for line in lines) == ["ann", "cid"]
