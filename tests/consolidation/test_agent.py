@@ -147,9 +147,9 @@ def test_what_it_cost_is_noted(store: MemoryStore) -> None:
         (call("write_file", path="/a.md", content={"tea": 1}, turns=["t1"]), "content: Input should be a valid string"),
         (call("write_file", file="/a.md", content="- tea\n", turns=["t1"]), "path: Field required"),
         (write(path="../../etc/passwd"), "'..'"),
-        (write(path="/a\0.md"), "NUL"),
+        (write(path="/a\0.md"), "control character"),
         (write(content="I'm sorry, but I can't help with that."), "an answer to whoever asked"),
-        (write(content="- tea \ud800"), "half a character"),
+        (write(content="- tea \ud800"), "a broken character"),
         (write(content="x" * 100_000), "Keep memory short"),
         (call("read_file", path="/gone.md"), "not found"),
         (call("edit_file", path="/gone.md", old_string="a", new_string="b", turns=["t1"]), "not found"),
@@ -244,6 +244,21 @@ def test_a_call_that_cannot_be_read_is_taken_out_and_asked_for_again(store: Memo
         if isinstance(message, AIMessage):
             assert not message.invalid_tool_calls, "a provider would refuse the conversation"
             assert message.text or message.tool_calls
+
+
+def test_half_a_character_does_not_stay_in_the_conversation(store: MemoryStore) -> None:
+    """No provider takes a request with one, so that the model could not be told what is wrong."""
+    broken = [
+        write(content="- tea \ud800"),
+        call("read_file", path="/\udfff.md"),
+        call("ls"),
+        say("tea \ud800"),
+        write("/\ud800.md"),
+    ]
+    model = worked(task_over(store, "I drink tea."), *broken, DONE, DONE)
+    for request in model.requests:
+        assert "ud800" not in ascii(request) and "udfff" not in ascii(request)
+    assert "a broken character" in answers(model, 1)[0]
 
 
 @pytest.mark.parametrize("id", [None, "", "same"])

@@ -92,7 +92,8 @@ KINDS: dict[str, Kind] = {
     "a text that is not there": Kind([edit("/ann.md", "beer")], "String not found"),
     "a text that is not there, and finish": Kind([_edit_and_finish], "5 messages in a row came to nothing"),
     "a path outside": Kind([write("/../../etc/passwd")], "'..'"),
-    "a path that is none": Kind([write(f"/{MARK}\0.md")], "NUL"),
+    "a path that is none": Kind([write(f"/{MARK}\0.md")], "control character"),
+    "a path with half a character": Kind([write(f"/{MARK}\ud800.md")], "a broken character"),
     "round in circles": Kind([call("ls", path="/")], "the same calls 4 times"),
     "an endless loop": Kind([_endless], "did not finish within 9 messages", call("ls", path="/"), {"limit_steps": 9}),
     "arguments cut off": Kind([_unreadable('{"path": "/ann.md", "content": "- ' + MARK)], "no complete JSON"),
@@ -111,10 +112,10 @@ KINDS: dict[str, Kind] = {
     "a huge answer": Kind([say(MARK * 40_000)], "no tool call"),
     "a huge file": Kind([write(content=MARK * 40_000)], "Keep memory short"),
     "NUL and noise": Kind([write(content=f"{MARK}\0\x01\x02\x1b")], "control character U+0000"),
-    "half a character": Kind([write(content=f"{MARK} \ud800")], "half a character"),
+    "half a character": Kind([write(content=f"{MARK} \ud800")], "a broken character"),
     "half a character in words": Kind([say(f"{MARK} \udfff")], "no tool call"),
     "half a character in the summary": Kind(
-        [write(), call("finish", summary=f"{MARK} \ud800")], "unicode string", call("finish", summary="\ud800")
+        [write(), call("finish", summary=f"{MARK} \ud800")], "a broken character", call("finish", summary="\ud800")
     ),
     "the model raises": Kind([_raise], "overloaded"),
     "the model takes too long": Kind([_sleep], "longer than", settings={"timeout": 0.1}),

@@ -52,7 +52,7 @@ def objection(path: str, text: str, *, is_whole: bool = True) -> str | None:
         >>> objection("/notes.md", "- Ann is sorry that she cannot come on 2026-03-05.") is None
         True
     """
-    if strange := _strange_character(text):
+    if strange := strange_character(text):
         return f"The text holds {strange}, which no text file has. Write plain text."
     size = len(text.encode())
     if size > MOST_BYTES:
@@ -69,7 +69,8 @@ def objection(path: str, text: str, *, is_whole: bool = True) -> str | None:
     return None
 
 
-def _strange_character(text: str) -> str | None:
+def strange_character(text: str) -> str | None:
+    """Name a character that no text file has, if there is one."""
     for character in text:
         number = ord(character)
         if (number < 32 and character not in "\t\n\r") or number == 127:

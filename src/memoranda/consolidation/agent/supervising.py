@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain.agents.middleware.types import hook_config
@@ -120,8 +120,7 @@ class Supervision(AgentMiddleware[AgentState[Any], Any, Any]):
         if reply.invalid_tool_calls:
             self._note = NOT_READABLE
         if reply.tool_calls:
-            # A call that cannot be read is taken out, since providers refuse a conversation with one.
-            return {"messages": [_readable(reply)]} if reply.invalid_tool_calls or not _can_be_answered(reply) else None
+            return None if _can_stay(reply) else {"messages": [_readable(reply)]}
         problem = self._note or NOT_FINISHED
         self._note = None
         self._count(reply, problem)
@@ -149,20 +148,40 @@ def _last(messages: list[AnyMessage]) -> tuple[AIMessage | None, list[ToolMessag
     return None, []
 
 
-def _can_be_answered(reply: AIMessage) -> bool:
-    """Whether every call has an id of its own, which some models leave out."""
+def _can_stay(reply: AIMessage) -> bool:
+    """Whether providers take a conversation with this message: a model may well write what they refuse."""
     ids = [call["id"] for call in reply.tool_calls]
-    return all(ids) and len(set(ids)) == len(ids)
+    is_whole = not reply.invalid_tool_calls and all(ids) and len(set(ids)) == len(ids)
+    return is_whole and all(call["args"] == whole_characters(call["args"]) for call in reply.tool_calls)
 
 
 def _readable(reply: AIMessage) -> AIMessage:
     """A message as it can stay in the conversation, in the place of the same message."""
-    text = reply.text if len(reply.text) <= _LONGEST_KEPT else f"{reply.text[:_LONGEST_KEPT]}…"
-    text = text.encode("utf-8", "replace").decode()
-    calls = reply.tool_calls
-    if not _can_be_answered(reply):
+    text = whole_characters(reply.text if len(reply.text) <= _LONGEST_KEPT else f"{reply.text[:_LONGEST_KEPT]}…")
+    calls = [{**call, "args": whole_characters(call["args"])} for call in reply.tool_calls]
+    if not all(call["id"] for call in calls) or len({call["id"] for call in calls}) < len(calls):
         calls = [{**call, "id": f"{reply.id or 'call'}-{number}"} for number, call in enumerate(calls)]
     return AIMessage(text if text.strip() or calls else "(nothing)", id=reply.id, tool_calls=calls)
+
+
+def whole_characters(value: Any) -> Any:
+    r"""A JSON value with U+FFFD in the place of each half of a character, which no text and no request may hold.
+
+    Example:
+        >>> whole_characters({"text": "tea \ud800"})
+        {'text': 'tea \ufffd'}
+    """
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case list():
+            return [whole_characters(each) for each in cast("list[Any]", value)]
+        case dict():
+            return {
+                whole_characters(name): whole_characters(each) for name, each in cast("dict[Any, Any]", value).items()
+            }
+        case _:
+            return value
 
 
 def _shown(reply: AIMessage) -> str:
@@ -171,5 +190,5 @@ def _shown(reply: AIMessage) -> str:
         f"{call['name']}({json.dumps(call['args'], ensure_ascii=False, default=str)})" for call in reply.tool_calls
     ]
     parts += [f"{call['name']}({call['args']})" for call in reply.invalid_tool_calls]
-    text = "\n".join(parts).encode("utf-8", "replace").decode().replace("\0", "�")
+    text = whole_characters("\n".join(parts)).replace("\0", "\ufffd")
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

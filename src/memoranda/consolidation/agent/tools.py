@@ -16,7 +16,7 @@ from memoranda.agents.reading import shown_read, shows_whole
 from memoranda.backends.base import Backend
 from memoranda.backends.protocol import SEEN, ChangeResult
 from memoranda.backends.steps import Steps, aperform, ask, perform
-from memoranda.consolidation.agent.accepted import objection
+from memoranda.consolidation.agent.accepted import objection, strange_character
 from memoranda.consolidation.errors import UnknownTurnError
 from memoranda.errors import InvalidPathError
 from memoranda.files.path import canonical_path
@@ -166,6 +166,8 @@ class Work:
         for path in paths:
             if in_folders(path, self.log):
                 raise ToolException(f"Error: {path} is in the log of events, which stays as it is. Keep other files.")
+            if strange := strange_character(path):
+                raise ToolException(f"Error: the path holds {strange}. Write a plain one.")
         if not turns and self.task.labels and not self.task.events:
             raise ToolException(f"Error: the change names no turn. Pass those that it comes from; {self.turns_there}.")
         try:
