@@ -174,6 +174,20 @@ def test_show_and_runs(run: Run, run_json: RunJson, store: MemoryStore, app: str
     run("consolidate", "runs", "--status", "open", code=2)
 
 
+def test_blame_says_what_a_line_came_from(run: Run, run_json: RunJson, store: MemoryStore, app: str) -> None:
+    store.write(("ann",), "/said.md", "# Said\n")
+    for text in ("I like tea", "I like milk"):
+        say(store, "ann", text)
+        run("consolidate", "run", "--with", app)
+    heading, tea, tea_turn, milk, milk_turn = run("blame", "/said.md", "--turns").stdout.splitlines()
+    assert heading.endswith("# Said") and tea.endswith("I like tea") and milk.endswith("I like milk")
+    assert tea_turn.strip().startswith("from ann-0 of 20") and milk_turn.strip().startswith("from ann-1 of 20")
+    lines = run_json("blame", "/said.md", "--turns")["lines"]
+    assert [[turn["text"] for turn in line["turns"]] for line in lines] == [[], ["I like tea"], ["I like milk"]]
+    assert "turns" not in run_json("blame", "/said.md")["lines"][0]
+    run("blame", "/said.md", "--turns", "-r", 1, code=2)
+
+
 def test_status(run: Run, run_json: RunJson, store: MemoryStore, app: str) -> None:
     assert "All that was said" in run("consolidate", "status").stdout
     say(store, "ann", "tea", "milk")

@@ -11,6 +11,7 @@ import typer
 
 from memoranda.cli.command import HISTORY, Actor, Path, Reason, command
 from memoranda.cli.commands import shapes
+from memoranda.cli.failures import UsageError
 from memoranda.cli.finding import explained, missing, namespace_exists, which_namespaces
 from memoranda.cli.hints import quoted
 from memoranda.cli.names import format_namespace
@@ -18,7 +19,8 @@ from memoranda.cli.output import human_time, printable
 from memoranda.cli.session import Session
 
 if TYPE_CHECKING:
-    from memoranda.store.types import FeedChange, Revision
+    from memoranda.store.turns import RecordedTurn
+    from memoranda.store.types import BlameLine, FeedChange, Revision
 
 _PAGE = 1_000
 _PAUSE = 0.5
@@ -91,7 +93,7 @@ def diff(
     show_diff(session, text)
 
 
-@command("blame", "memoranda blame -n ann /notes/tea.md", panel=HISTORY)
+@command("blame", "memoranda blame -n ann /notes/tea.md", "memoranda blame -n ann /notes/tea.md --turns", panel=HISTORY)
 def blame(
     session: Session,
     path: Path,
@@ -99,12 +101,18 @@ def blame(
         int | None,
         typer.Option("--revision", "-r", metavar="N", help="The revision to look at. Default: the current one."),
     ] = None,
+    turns: Annotated[
+        bool, typer.Option("--turns", help="Also show what was said that each line of a consolidator came from.")
+    ] = False,
     verbose: Verbose = False,
 ) -> None:
     """Show for every line which revision wrote it, when, and who."""
+    if turns and revision is not None:
+        raise UsageError("--turns is about the current revision.", "Leave --revision out.")
     key = session.key(path)
     with explained(session, key):
         lines = session.reading().blame(session.namespace, key, revision=revision)
+        sources = [_sources(session, key, line) for line in lines] if turns else []
     if session.json:
         session.out.data(
             {
@@ -112,6 +120,7 @@ def blame(
                 "key": key,
                 "lines": [
                     {"number": line.number, "text": line.text, "revision": shapes.revision(line.revision)}
+                    | ({"turns": [shapes.turn(turn) for turn in sources[line.number - 1]]} if turns else {})
                     for line in lines
                 ],
             }
@@ -130,7 +139,21 @@ def blame(
                 for line in lines
             ],
             right=frozenset({0, 4 if verbose else 3}),
+            below=[_said(found) for found in sources],
         )
+
+
+def _sources(session: Session, key: str, line: BlameLine) -> tuple[RecordedTurn, ...]:
+    """What was said that a line came from."""
+    if not (line.revision.author.run_id or "").startswith("r-"):
+        return ()
+    from memoranda.consolidation.provenance import sources_of
+
+    return sources_of(session.reading(), session.namespace, key, line.number)
+
+
+def _said(turns: Sequence[RecordedTurn]) -> str:
+    return ", ".join(f"from {printable(turn.message_id)} of {human_time(turn.at)}" for turn in turns)
 
 
 @command("restore", "memoranda restore -n ann /notes/tea.md 3 --reason 'the edit was wrong'", panel=HISTORY)
