@@ -19,6 +19,7 @@ from memoranda.consolidation import (
     ScopeOf,
     Task,
     UnknownTurnError,
+    by_hand,
     from_agent,
 )
 from memoranda.errors import InvalidScheduleError, RunNotFoundError, RunSettledError
@@ -270,6 +271,20 @@ def test_an_agent_of_ones_own_does_the_work(store: MemoryStore, in_loop: bool) -
     assert store.history(ANN, "/ann.md")[0].author.actor == "consolidator:consolidation"
 
 
+def test_an_agent_may_have_a_place_for_files_that_are_no_memory(store: MemoryStore) -> None:
+    said = say(store, "I like tea.")
+
+    def factory(task: Task) -> Any:
+        write = call("write_file", file_path="/memories/people/ann.md", content="- Likes tea.\n")
+        aside = call("write_file", file_path="/draft.md", content="Hm.")
+        backend = CompositeBackend(StateBackend(), {"/memories/": task.files})
+        return create_deep_agent(model=ScriptedChatModel(script=[aside, write, says("Done.")]), backend=backend)
+
+    report = consolidator(store, from_agent(factory)).run(ANN)
+    assert (report.status, text(store, "/people/ann.md")) == ("applied", "- Likes tea.\n")
+    assert [(change.key, list(change.sources)) for change in report.runs[0].changes] == [("/people/ann.md", said)]
+
+
 def test_an_agents_factory_may_be_async_and_must_make_one(store: MemoryStore) -> None:
     say(store, "I like tea.")
 
@@ -498,6 +513,38 @@ def test_of_two_callers_at_once_one_runs(store: MemoryStore) -> None:
     assert (busy.status, busy.runs, status.running) == ("busy", (), True)
     assert (reports[0].status, text(store)) == ("applied", "- one\n")
     assert tending.run(ANN).status == "nothing"
+
+
+def test_a_run_that_takes_long_keeps_its_lease(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_hand, "LEASE", 0.3)
+    say(store, "one")
+    begun = threading.Event()
+
+    def work(task: Task) -> None:
+        begun.set()
+        time.sleep(0.8)
+        noting()(task)
+
+    tending = consolidator(store, work)
+    reports: list[RunReport] = []
+    first = threading.Thread(target=lambda: reports.append(tending.run(ANN)))
+    first.start()
+    assert begun.wait(10)
+    time.sleep(0.5)  # longer than its lease
+    assert consolidator(store).run(ANN).status == "busy"
+    first.join()
+    assert (reports[0].status, text(store)) == ("applied", "- one\n")
+
+
+def test_a_caller_that_died_is_taken_over_from(store: MemoryStore) -> None:
+    say(store, "one")
+    job = store.jobs.enqueue("consolidation", ANN, origin="hand:dead")
+    assert job is not None
+    assert store.jobs.claim(["consolidation"], worker="dead", lease=0.2, number=job.number) is not None
+    tending = consolidator(store)
+    assert tending.run(ANN).status == "busy"
+    time.sleep(0.25)
+    assert (tending.run(ANN).status, text(store)) == ("applied", "- one\n")
 
 
 def test_many_callers_at_once_read_each_turn_once(store: MemoryStore) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,7 @@ from memoranda.store.changes import ChangeSet, CursorMove
 from memoranda.store.companions import waiting_companion
 from memoranda.testing.scripted import ScriptedChatModel, call
 from tests.consolidation.talking import ANN, consolidator, files_of, noting, say, text
+from tests.support.scale import sized
 
 FACTS = "# Facts\n- lives in Berlin\n- drinks coffee\n"
 
@@ -123,6 +125,42 @@ def test_a_file_that_was_deleted_meanwhile_is_not_brought_back(store: MemoryStor
 
     assert consolidator(store, work).run(ANN).status == "unchanged"
     assert text(store) is None
+
+
+def test_nothing_is_lost_between_many_writers_and_consolidators(store: MemoryStore) -> None:
+    writers, lines = 3, sized(40, quick=8)
+    for turn in range(lines):
+        say(store, f"said {turn}", first=turn + 1)
+
+    def work(task: Task) -> None:
+        data = task.files.read("/facts.md").file_data
+        before = "" if data is None else data["content"]
+        noted = "".join(f"- {turn.text}\n" for turn in task.turns)
+        task.files.write("/facts.md", f"{noted}{before}" if len(task.turns[0].text) % 2 else f"{before}{noted}")
+
+    def writing(writer: int) -> None:
+        for line in range(lines):
+            store.append(ANN, "/facts.md", f"- by {writer}: {line}\n")
+
+    def consolidating(report: list[str]) -> None:
+        tending = consolidator(store, work, max_turns=1, conflict_attempts=20)
+        while (found := tending.run(ANN)).status != "nothing":
+            report.append(found.status)
+
+    reports: list[str] = []
+    threads = [threading.Thread(target=writing, args=(writer,)) for writer in range(writers)]
+    threads += [threading.Thread(target=consolidating, args=(reports,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for proposal in store.proposals():  # what was overtaken more often than a run is repeated
+        store.accept_proposal(proposal.id)
+    expected = [f"- said {turn}" for turn in range(lines)]
+    expected += [f"- by {writer}: {line}" for writer in range(writers) for line in range(lines)]
+    assert sorted((text(store) or "").splitlines()) == sorted(expected)
+    assert store.runs.covered("consolidation", ANN) == [(turn, turn + 1) for turn in range(lines)]
+    assert set(reports) <= {"applied", "busy", "proposed"}
 
 
 def test_new_turns_during_a_run_wait_for_the_next(store: MemoryStore) -> None:

@@ -18,12 +18,15 @@ from memoranda.consolidation.sources import ScopeOf, Span, whose
 from memoranda.consolidation.task import Spent
 from memoranda.errors import StoreError
 from memoranda.store.changes import Namespace
-from memoranda.store.jobs import LEASE_SECONDS, Job
+from memoranda.store.jobs import Job
 from memoranda.store.runs import Run
 from memoranda.store.store import MemoryStore
 
 if TYPE_CHECKING:
     from memoranda.consolidation.consolidator import Consolidator
+
+LEASE: Final = 60.0
+"""Seconds after which another may take over from a caller whose process has died."""
 
 _HAND: Final = "hand:"
 _MOST_WAITING: Final = 20
@@ -93,12 +96,14 @@ def _take(consolidator: Consolidator, scope: Namespace) -> Steps[Job | None]:
     worker = f"{socket.gethostname()}:{os.getpid()}"
     running = yield from ask(jobs.list, queue, scope, "running", 1)
     if running:  # it can be had if whoever began it is not heard of any more
-        return (yield from ask(jobs.claim, [queue], worker=worker, number=running[0].number))
+        return (yield from ask(jobs.claim, [queue], worker=worker, lease=LEASE, number=running[0].number))
     waiting = yield from ask(jobs.list, queue, scope, "waiting", _MOST_WAITING)
     job = next((one for one in waiting if one.origin.startswith(_HAND)), None)
     if job is None:
         job = yield from ask(jobs.enqueue, queue, scope, origin=_HAND + token_hex(8))
-    return None if job is None else (yield from ask(jobs.claim, [queue], worker=worker, number=job.number))
+    if job is None:
+        return None
+    return (yield from ask(jobs.claim, [queue], worker=worker, lease=LEASE, number=job.number))
 
 
 @contextmanager
@@ -107,9 +112,9 @@ def beating(store: MemoryStore, job: Job) -> Generator[None]:
     ended = threading.Event()
 
     def beat() -> None:
-        while not ended.wait(LEASE_SECONDS / 3):
+        while not ended.wait(LEASE / 3):
             with suppress(StoreError):
-                store.jobs.heartbeat(job)
+                store.jobs.heartbeat(job, lease=LEASE)
 
     threading.Thread(target=beat, name="memoranda-lease", daemon=True).start()
     try:

@@ -185,6 +185,8 @@ def from_agent(factory: Callable[[Task], Any]) -> OwnAgent:
     """Let an agent of your own do the work of a consolidator.
 
     It is made anew for each run, with `task.files` as its backend, and asked once, with `task.text` in the request.
+    What it changes there lands when it is done. An agent that also puts files aside, such as long results of tools,
+    needs a place for them that is no memory: `CompositeBackend(StateBackend(), {"/memories/": task.files})`.
 
     Args:
         factory: Makes an agent for a task: anything of LangChain's that takes messages. It may be async.
