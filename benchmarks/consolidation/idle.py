@@ -56,12 +56,13 @@ def measure(engine: str, given: Bench) -> None:
     given.found.promise(f"{engine}: processor time of an idle worker in a minute", found["cpu_ms"], MOST_CPU, "ms")
 
 
-def idling(url: str, seconds: float) -> dict[str, float]:
+def idling(url: str, seconds: float, settling: float = _SETTLING) -> dict[str, float]:
     """Let a worker wait in this process, and say what a minute of that takes.
 
     Args:
         url: Of the store.
         seconds: How long it is watched, after it has come to rest.
+        settling: How long it has for that, in seconds.
     """
     with open_store(url) as store:
         meter = Meter(store)
@@ -76,7 +77,7 @@ def idling(url: str, seconds: float) -> dict[str, float]:
             look()
             worker.stop()
 
-        timers = [threading.Timer(_SETTLING, look), threading.Timer(_SETTLING + seconds, end)]
+        timers = [threading.Timer(settling, look), threading.Timer(settling + seconds, end)]
         for timer in timers:
             timer.start()
         worker.run(signals=False)

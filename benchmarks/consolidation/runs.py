@@ -65,11 +65,11 @@ def _cell(url: str, work: str, workers: int, concurrency: int, given: Bench, pro
             seconds=None,
             progress=progress,
         )
-        _check(store, name, options.scopes, options.turns, done)
+        check(store, name, options.scopes, options.turns, done)
     return done
 
 
-def _check(store: MemoryStore, name: str, scopes: int, turns: int, done: Tally) -> None:
+def check(store: MemoryStore, name: str, scopes: int, turns: int, done: Tally) -> None:
     """Every turn of every scope in one run, and nothing twice."""
     runs = [run for run in store.runs.list(name, limit=scopes * max(turns, 1) + 1_000) if run.scope[0] == "acme"]
     read = sum(run.turns for run in runs)
