@@ -15,6 +15,7 @@ from memoranda.errors import InvalidValueError, SearchUnavailableError
 from memoranda.knowledge.collection import Collection
 from memoranda.knowledge.errors import InvalidSchemaError, InvalidSettingError
 from memoranda.knowledge.memories import InvalidMemoryError, Memory, MemorySchemaError
+from tests.support.scale import sized
 
 ANN = ("ann",)
 
@@ -117,12 +118,13 @@ class TestTexts:
             assert notes.save(again, sources=["m9"], at=day(9)).action == "skipped"
         assert texts(notes.all()) == ["Ann likes green tea."]
 
-    def test_without_an_index_exact_duplicates_are_still_known(
+    def test_without_an_index_duplicates_are_still_known(
         self, open_here: Callable[..., MemoryStore], store_url: str
     ) -> None:
         notes = Collection(None, open_here(store_url, index=False), ANN)
         notes.save("Ann likes tea.")
         assert notes.save("ann likes tea").action == "skipped"
+        assert notes.save("Tea is what Ann likes").action == "skipped"
         with pytest.raises(SearchUnavailableError):
             notes.search("tea")
 
@@ -381,3 +383,37 @@ def test_everything_has_an_async_twin(store: MemoryStore) -> None:
         assert await facts.aall() == []
 
     asyncio.run(use())
+
+
+def test_saving_looks_at_few_memories_however_many_there_are(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = Collection(None, store, ANN)
+    facts = Collection(Fact, store, ("facts",), identity=("subject", "property"))
+    for number in range(sized(2_000, quick=60)):
+        notes.save(f"Ann has seen the film number {number}.", at=day(1))
+        facts.save(Fact(subject=f"person {number}", property="city", value="Paris"), at=day(1))
+    read: list[int] = []
+    batch, list_keys = MemoryStore.batch, MemoryStore.list_keys
+
+    def counted_batch(self: MemoryStore, ops: Any) -> Any:
+        read.append(len(wanted := list(ops)))
+        return batch(self, wanted)
+
+    def counted_list(self: MemoryStore, *args: Any, **kwargs: Any) -> Any:
+        found = list_keys(self, *args, **kwargs)
+        read.append(len([entry for entry in found if "superseded" in entry.key]))
+        assert len(found) <= 50
+        return found
+
+    def never(self: MemoryStore, *args: Any, **kwargs: Any) -> Any:
+        raise AssertionError("a search is needed for a model alone")
+
+    monkeypatch.setattr(MemoryStore, "batch", counted_batch)
+    monkeypatch.setattr(MemoryStore, "list_keys", counted_list)
+    monkeypatch.setattr(MemoryStore, "recall", never)
+    monkeypatch.setattr(MemoryStore, "search", never)
+    assert notes.save("Ann has seen no film.", at=day(2)).action == "inserted"
+    assert notes.save("The film number 30 is what Ann has seen.", at=day(2)).action == "skipped"
+    assert facts.save(Fact(subject="person 7", property="city", value="Rome"), at=day(2)).action == "superseded"
+    assert sum(read) <= 15

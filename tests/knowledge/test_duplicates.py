@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoranda.knowledge.duplicates import NEAR, canonical, digest_of, likeness
+from memoranda.knowledge.duplicates import NEAR, bag_of, canonical, digest_of, likeness
 
 SAME = [
     # case, white space and punctuation
@@ -116,6 +116,7 @@ DIFFERENT = [
 def test_the_same_said_otherwise_is_a_duplicate(one: str, other: str) -> None:
     assert likeness(one, other) >= NEAR
     assert likeness(other, one) >= NEAR
+    assert bag_of(one) == bag_of(other)
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
@@ -138,6 +139,7 @@ def test_likeness_is_symmetric_and_bounded(one: str, other: str) -> None:
     assert likeness(one, one) == 1.0
     assert likeness(one, other) == likeness(other, one)
     assert 0.0 <= likeness(one, other) <= 1.0
+    assert likeness(one, other) == 0.0 or bag_of(one) == bag_of(other)
     assert (canonical(one) == canonical(other)) == (digest_of(one) == digest_of(other))
 
 

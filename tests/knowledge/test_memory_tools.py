@@ -124,6 +124,14 @@ def test_what_goes_wrong_is_said_in_a_sentence(
     assert [memory.text for memory in notes.all()] == ["Ann likes tea."]
 
 
+def test_a_secret_is_not_saved(store: MemoryStore) -> None:
+    notes = Collection(None, store, ANN)
+    secret = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ2bC4dF6hJ8"
+    said = memory_tools(notes)[0].invoke({"text": f"Ann's token is {secret}."})
+    assert "looks like a secret" in said and secret not in said
+    assert notes.all() == []
+
+
 def test_no_trouble_of_a_store_or_a_model_is_raised(
     store: MemoryStore, store_url: str, open_here: Callable[..., MemoryStore]
 ) -> None:

@@ -342,13 +342,17 @@ class Collection(Generic[M]):
         return Memory(
             version.id,
             cast("M", fitted.value),
-            text_of(fitted.document),
+            text_of({name: fitted.document[name] for name in sorted(fitted.document, key=self._place)}),
             version.valid_from,
             version.valid_to,
             version.sources,
             version.superseded_by,
             score,
         )
+
+    def _place(self, field: str) -> tuple[int, str]:
+        fields: list[str] = list(self.schema.json_schema.get("properties") or ())
+        return (fields.index(field) if field in fields else len(fields), field)
 
     def _checked_identity(self, identity: Sequence[str]) -> tuple[str, ...]:
         names = (identity,) if isinstance(identity, str) else tuple(identity)

@@ -115,6 +115,16 @@ def digest_of(value: Any) -> str:
     return blake2b(canonical(value).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
+def bag_of(value: Any) -> str:
+    """Eight characters that are the same for all values that are alike at all, in whatever order their words stand.
+
+    Example:
+        >>> bag_of("Ann likes green tea.") == bag_of("Green tea is what Ann likes")
+        True
+    """
+    return blake2b(_bag(value).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
+
 def likeness(one: Any, other: Any) -> float:
     """How far two values say the same, from 0 to 1; see this module.
 
@@ -138,6 +148,17 @@ def likeness(one: Any, other: Any) -> float:
         names = {*mine, *theirs}
         return min((likeness(mine.get(name), theirs.get(name)) for name in names), default=1.0)
     return 1.0 if canonical(one) == canonical(other) else 0.0
+
+
+def _bag(value: Any) -> str:
+    if isinstance(value, str):
+        tokens = tokens_of(value)
+        firm = sorted(token.text for token in _firm(tokens))
+        return " ".join(firm or [token.text for token in tokens])
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, Any]", value)
+        return "\x1f".join(f"{name}\x1e{_bag(fields[name])}" for name in sorted(fields) if _says(fields[name]))
+    return canonical(value)
 
 
 def _likeness(one: tuple[Token, ...], other: tuple[Token, ...]) -> float:

@@ -261,7 +261,9 @@ class Examples(BaseExampleSelector):
                 f"The example is no JSON: {error}.", "Pass texts, numbers and the like."
             ) from None
         id = blake2b(form.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-        item = {"input": dict(given), "output": dict(output), "meta": dict(meta), "found_by": text}
+        item: dict[str, Any] = {"input": dict(given), "output": dict(output), "meta": dict(meta), "found_by": text}
+        # A store keeps fields in the order of their names, and an answer may stand after its reasons.
+        item["order"] = [*given, *output, *meta]
         write = Write(self._namespace(), f"{self._folder}{id}", item, index=["found_by"])
         author: Author = running_author()
         yield from ask(self.store.commit, ChangeSet([write], author))
@@ -287,7 +289,11 @@ def _example(item: Any, score: float) -> Example | None:
     parts = [item.value.get(name) for name in ("input", "output", "meta")]
     if not all(isinstance(part, Mapping) for part in parts):
         return None
-    given, output, meta = cast("list[Mapping[str, Any]]", parts)
+    order = {name: place for place, name in enumerate(item.value.get("order") or ())}
+    given, output, meta = (
+        dict(sorted(part.items(), key=lambda field: order.get(field[0], len(order))))
+        for part in cast("list[Mapping[str, Any]]", parts)
+    )
     return Example(item.key.rpartition("/")[2], given, output, meta, score)
 
 

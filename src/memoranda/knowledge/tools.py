@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from langchain_core.tools import BaseTool, StructuredTool
 
+from memoranda.backends.hooks.secrets import find_secrets
 from memoranda.backends.steps import Steps, aperform, ask, is_control_flow, perform
 from memoranda.errors import MemorandaError
 from memoranda.knowledge.collection import Collection
@@ -105,6 +107,8 @@ class _Memories:
         self._collection = collection
 
     def save(self, arguments: dict[str, Any]) -> Steps[str]:
+        if secrets := find_secrets(json.dumps(arguments, ensure_ascii=False, default=str)):
+            return f"Error: This holds what looks like a secret ({secrets[0].name}). Save it without that."
         saved = yield from ask(self._collection.save, arguments)
         if saved.action == "skipped":
             return f"This is known already, as memory [{saved.id}]; nothing was saved."

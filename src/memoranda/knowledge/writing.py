@@ -17,7 +17,7 @@ from langgraph.store.base import GetOp
 from memoranda.backends.steps import Steps, ask
 from memoranda.errors import ItemNotFoundError, RevisionNotFoundError, SearchUnavailableError, StoreBusyError
 from memoranda.knowledge.deciding import Decision, decide
-from memoranda.knowledge.duplicates import digest_of, likeness
+from memoranda.knowledge.duplicates import bag_of, digest_of, likeness
 from memoranda.knowledge.memories import Shelf, Version, from_item, in_utc, is_id, slot_of, text_of
 from memoranda.knowledge.timeline import (
     Placed,
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 Action: TypeAlias = Literal["inserted", "updated", "superseded", "skipped"]
 
 _CANDIDATES: Final = 10
+_ALIKE: Final = 50
+"""So many memories of the same words in another order are compared with a new one."""
 _TRIES: Final = 20
 _SKEW: Final = timedelta(minutes=5)
 _REMEMBERED: Final = 200
@@ -109,23 +111,23 @@ class Step:
                 return Saved(forgotten, "skipped")
         if timeline:
             return (yield from self._land(timeline, place(timeline, statement), statement))
-        candidates: list[Version] = []
         if not self.identity:
-            candidates = yield from self._candidates(statement)
-            near = max(candidates, key=lambda version: likeness(version.value, statement.value), default=None)
-            if near is not None and likeness(near.value, statement.value) >= self.near:
+            near = yield from self._nearest(statement)
+            if near is not None:
                 same = replace(statement, slot=near.slot, digest=near.digest, value=near.value)
                 timeline = yield from self.timeline(near)
                 return (yield from self._land(timeline, place(timeline, same), same))
-        candidates = [version for version in candidates if version.valid_to is None]
+        candidates = [] if self.identity or self.model is None else (yield from self._related(statement))
         if self.model is None or not candidates:
             return (yield from self._land((), place((), statement), statement))
         decision = yield from decide(self.model, statement, candidates, self.schema, self.checked)
         return (yield from self._carry_out(decision, statement))
 
     def _slot(self, value: Mapping[str, Any]) -> str:
-        same = {name: value.get(name) for name in self.identity} if self.identity else value
-        return "m" + digest_of(same)
+        if self.identity:
+            return "m" + digest_of({name: value.get(name) for name in self.identity})
+        # Those that are alike have slots, and so keys, that begin alike.
+        return f"m{bag_of(value)}{digest_of(value)[:8]}"
 
     def _known_timeline(self, statement: Statement) -> Steps[Sequence[Version]]:
         """The timeline of what is the same memory; empty for a new one."""
@@ -140,19 +142,31 @@ class Step:
         # A text that was superseded, perhaps several times: the timeline that it was in last.
         return (yield from self.timeline(past[-1]))
 
-    def _candidates(self, statement: Statement) -> Steps[list[Version]]:
-        """What a search finds about the same; for what is dated or has sources, what was superseded too."""
+    def _nearest(self, statement: Statement) -> Steps[Version | None]:
+        """What says the same in other words; of what is dated or has sources, among what was superseded too."""
+        start = statement.slot[:-8]
+        folders = {self.shelf.current_folder: self.shelf.current_folder + start}
+        if statement.is_dated or statement.sources:  # it may be something old that is told again
+            folders[self.shelf.superseded_folder] = f"{self.shelf.superseded_folder}{start}/!"
+        keys: list[str] = []
+        for folder, after in folders.items():
+            entries = yield from ask(
+                self.store.list_keys, self.shelf.namespace, folder, recursive=True, limit=_ALIKE, after=after
+            )
+            keys += [entry.key for entry in entries if entry.key.startswith(folder + start)]
+        versions = yield from self.read(keys)
+        near = max(versions, key=lambda version: likeness(version.value, statement.value), default=None)
+        return near if near is not None and likeness(near.value, statement.value) >= self.near else None
+
+    def _related(self, statement: Statement) -> Steps[list[Version]]:
+        """The current memories that a search finds about the same, for a model to look at."""
         try:
             hits = yield from ask(
                 self.store.recall, self.shelf.namespace, text_of(statement.value), k=_CANDIDATES, kinds=("item",)
             )
         except SearchUnavailableError:
             return []
-        # What is dated, or came from messages, may be something old that is told again.
-        folders = (self.shelf.current_folder,)
-        if statement.is_dated or statement.sources:
-            folders = (*folders, self.shelf.superseded_folder)
-        keys = dict.fromkeys(hit.key for hit in hits if hit.key.startswith(folders))
+        keys = dict.fromkeys(hit.key for hit in hits if hit.key.startswith(self.shelf.current_folder))
         return (yield from self.read(list(keys)))
 
     def _carry_out(self, decision: Decision, statement: Statement) -> Steps[Saved | None]:
