@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from memoranda.consolidation.agent.accepted import MOST_BYTES, objection
@@ -22,6 +24,11 @@ from memoranda.consolidation.agent.accepted import MOST_BYTES, objection
         '```json\n{"tool": "write_file"}\n```',
         '[{"name": "edit_file", "args": {}}]',
         '{"path": "/notes.md", "content": "- te',
+        "# Ann\n\n- Drinks tea.\n\n(rest of the file unchanged)\n",
+        "# Ann\n- Drinks tea.\n...\n",
+        "- Drinks tea.\n[…]\n",
+        "<!-- existing content stays the same -->\n- Drinks tea.\n",
+        "- Drinks tea.\n- ... other preferences remain unchanged ...\n",
         "<tool_call>write_file</tool_call>",
         "- tea\n<|im_end|>",
         "<think>What should I write?</think>\n- tea",
@@ -50,6 +57,8 @@ def test_what_is_no_memory(text: str) -> None:
         "<details>\n\n- HTML in Markdown\n</details>\n",
         "Unfortunately the winter was long; the heat pump needed 4.1 kW.\n",
         "a\tb\r\nc\n",
+        "- The rest of the budget stays with Ben.\n- Other plans: unchanged since May, says Ann.\n",
+        "- Likes to trail off... and then goes on.\n",
     ],
 )
 def test_what_is_taken(text: str) -> None:
@@ -61,3 +70,10 @@ def test_a_json_file_has_to_be_json() -> None:
     wrong = objection("/profile.json", '{"name": "An')
     assert wrong is not None and "not valid JSON" in wrong
     assert objection("/profile.json", '"city": "Porto"', is_whole=False) is None, "a part of one is no JSON by itself"
+
+
+@pytest.mark.parametrize("part", [".", "<invoke", "- ", "(", "sorry ", "ghp_", '{"name', "```json\n", "<", " rest of "])
+def test_any_text_is_judged_in_time(part: str) -> None:
+    began = time.process_time()
+    objection("/notes.md", (part * MOST_BYTES)[: MOST_BYTES - 1] + "a")
+    assert time.process_time() - began < 2

@@ -131,6 +131,7 @@ KINDS: dict[str, Kind] = {
     ),
     "writes, then raises": Kind([write(), _raise], "overloaded", _raise),
     "a tool call as a file": Kind([write(content='{"name": "write_file", "args": {"x": "' + MARK)], "a tool call"),
+    "a placeholder for the rest": Kind([write(content=f"- {MARK}\n(rest of the file unchanged)\n")], "in the place of"),
     "half a JSON file": Kind([write("/ann.json", '{"drinks": "' + MARK)], "not valid JSON"),
     "the markup of a model": Kind([write(content=f"- {MARK}<|im_end|>")], "'<|im_end|>'"),
     "a secret": Kind([write(content=f"- {MARK} key: ghp_" + "Zk3q" * 9)], "no secret is remembered"),

@@ -26,13 +26,25 @@ _REFUSAL: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _MARKUP: Final = re.compile(
-    r"<\|[a-z_]{2,30}\|>|</?(?:[a-z]+:)?(?:tool_calls?|function_calls?|invoke|parameter|thinking|think)\b[^>]*>",
+    r"<\|[a-z_]{2,30}\|>|</?(?:[a-z]+:)?(?:tool_calls?|function_calls?|invoke|parameter|thinking|think)\b[^>\n]{0,200}>",
     re.IGNORECASE,
 )
 _CALL: Final = re.compile(
     r"""\s*(?:```(?:json)?\s*)?[\[{]\s*\{?\s*["']?(?:name|tool|tool_name|function|tool_calls?|action|file_path|path|operations)["']?\s*:""",
     re.IGNORECASE,
 )
+
+# What models write in the place of lines that they do not care to repeat: these lines would be lost.
+_LEFT_OUT: Final = re.compile(
+    r"""[^\w]*(?:
+        \.{3}|…
+      | (?:the\s+)?(?:rest|remaining|remainder|existing|other|previous|earlier)\b.{0,40}?\b
+          (?:unchanged|omitted|as\s+before|the\s+same|stays?|remains?|kept|continues?|goes?\s+here)
+      | (?:unchanged|omitted)
+    )[^\w]*""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_LONGEST_LEFT_OUT: Final = 200
 
 
 def objection(path: str, text: str, *, is_whole: bool = True) -> str | None:
@@ -61,6 +73,9 @@ def objection(path: str, text: str, *, is_whole: bool = True) -> str | None:
         return "This is an answer to whoever asked and nothing to remember: write facts, or change nothing and finish."
     if (found := _MARKUP.search(text)) is not None:
         return f"The text holds {found[0]!r}, which belongs to a tool call. Write the text alone."
+    for line in text.splitlines():
+        if len(line) <= _LONGEST_LEFT_OUT and _LEFT_OUT.fullmatch(line):
+            return f"The text holds {line.strip()!r} in the place of lines: write all of it, or use edit_file."
     if (wrong := _wrong_json(path, text) if is_whole else _wrong_piece(text)) is not None:
         return wrong
     secrets = find_secrets(text)
