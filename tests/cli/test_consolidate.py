@@ -264,6 +264,20 @@ def test_what_makes_no_sense(
     assert store.runs.list() == []
 
 
+def test_a_consolidator_that_opens_the_store_itself(
+    anywhere: Run, run: Run, store: MemoryStore, store_url: str, app: str
+) -> None:
+    file = Path(app.rpartition(":")[0])
+    file.write_text(f"{APP}\nfrom memoranda import open_store\nconsolidator = make(open_store({store_url!r}))\n")
+    own = f"{file}:consolidator"
+    say(store, "ann", "tea")
+    assert run("consolidate", "run", "--with", own).stdout.startswith("ann  applied")
+    sys.modules.pop("consolidating_app")
+    say(store, "ann", "milk")  # without --store the command works on the consolidator's
+    assert anywhere("consolidate", "run", "ann", "--with", own).stdout.startswith("ann  applied")
+    assert run("cat", "/said.md").stdout == "tea\nmilk\n"
+
+
 @pytest.mark.parametrize("every", [False, True])
 def test_ctrl_c(store: MemoryStore, store_url: str, app: str, every: bool) -> None:
     """Of several that run the first Ctrl-C waits for the end, the second one does not."""

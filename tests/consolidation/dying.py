@@ -220,6 +220,8 @@ class Talk:
         said += new
         if chance.random() < 0.5:
             self._consolidator.on_demand(scope)
+        elif chance.random() < 0.1:  # somebody does by hand what the workers do, or is told that they are at it
+            self._consolidator.run(scope)
         self._meddle()
 
     def _meddle(self) -> None:

@@ -407,6 +407,15 @@ def test_two_of_one_name(store: MemoryStore) -> None:
         Worker(store, [noting(store, note), noting(store, note)])
 
 
+def test_another_store(store: MemoryStore, store_url: str, other_store_url: str, open_here: Opening) -> None:
+    consolidator = noting(store, note)
+    Worker(open_here(store_url), [consolidator])  # the same database
+    with pytest.raises(InvalidValueError, match="works on another store"):
+        Worker(open_here(other_store_url), [consolidator])
+    with pytest.raises(InvalidValueError, match="works on another store"):
+        Worker(open_here(store_url, tenant="acme"), [consolidator])
+
+
 def test_an_idle_worker_asks_one_question(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     consolidator = noting(store, note)
     consolidator.schedule("0 0 1 1 *")

@@ -55,7 +55,7 @@ class Worker:
         report: Told what came of each job, from the thread that did it.
 
     Raises:
-        InvalidValueError: A number makes no sense, or two consolidators have one name.
+        InvalidValueError: A number makes no sense, two consolidators have one name, or one works on another store.
 
     Example:
         >>> from memoranda import open_store
@@ -83,6 +83,12 @@ class Worker:
             raise InvalidValueError(
                 "Two consolidators of this worker have one name.", "Give each its own: Consolidator(…, name=…)."
             )
+        for each in several:
+            if (each.store.identity, each.store.context.tenant) != (store.identity, store.context.tenant):
+                raise InvalidValueError(
+                    f"The consolidator {each.name} works on another store than this worker.",
+                    "Give the worker the store of its consolidators.",
+                )
         for what, number in {"concurrency": concurrency, "lease": lease, "poll": poll, "pause": pause}.items():
             if not number > 0:
                 raise InvalidValueError(f"{what}={number!r} makes no sense.", "Pass a number above 0.")
