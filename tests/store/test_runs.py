@@ -287,6 +287,27 @@ def test_what_is_unread(store: MemoryStore) -> None:
     assert asyncio.run(store.runs.aunread("tidy", ("zoe",))) == []
 
 
+def test_what_is_forgotten_is_not_unread(store: MemoryStore) -> None:
+    timed_store, clock = timed(store)
+    store = timed_store
+    for name in ("ann", "bob"):
+        say(store, name, count=2)
+        say(store, name, thread="gone", count=1)
+    with accompanied(store.runs.record(RunRecord(store.runs.new_id(), "tidy", ANN, 0, 2, 2, BEGAN))):
+        store.commit(ChangeSet())
+    for name in ("ann", "bob"):
+        store.forget((name,), thread="gone", vacuum=False)
+    assert [each.namespace for each in store.runs.unread("tidy")] == [("bob",)]
+    store.schedules.put("quiet", "tidy", idle_minutes=1)
+    store.schedules.put("cron", "tidy", cron="* * * * *")
+    clock.wait(minutes=1)
+    assert store.schedules.fire(["tidy"]) == 2
+    job = next(each for each in store.jobs.list() if each.scope is None)
+    job = store.jobs.claim(["tidy"], worker="w", number=job.number)
+    assert job and store.jobs.fan_out(job) == 1
+    assert {each.scope for each in store.jobs.list("tidy", state="waiting")} == {("bob",)}
+
+
 def break_store(store: MemoryStore, statement: str, **params: object) -> None:
     store.engine.run(transact("write", lambda: query(statement, **params)))
 

@@ -20,6 +20,7 @@ from memoranda.store.operations.context import Context
 from memoranda.store.operations.job_rows import checked_queue
 from memoranda.store.operations.jobs import insert_job
 from memoranda.store.operations.schedule_rows import Found, found_in
+from memoranda.store.operations.unread import Mark, unread_idle
 from memoranda.store.schedules import Schedule
 from memoranda.store.values import to_datetime, to_microseconds
 
@@ -102,14 +103,13 @@ def _fire_idle(context: Context, number: int) -> Operation[int]:
         return 0
     found, until, expected = began
     schedule = found.schedule
-    since, after, made = 0 if found.looked_to is None else found.looked_to - SLACK, "", 0
-    while True:
-        rows = yield from transact("read", partial(_idle, context, found, since, until, after))
-        if rows:
-            made += yield from transact("write", partial(_queue_idle, context, found, rows))
-        if len(rows) < _PAGE:
-            break
-        after, since = rows[-1][0], int(rows[-1][1])
+    at: Mark | None = Mark("", 0 if found.looked_to is None else found.looked_to - SLACK)
+    made = 0
+    while at is not None:
+        look = unread_idle(context, schedule.queue, schedule.prefix, at, until, _idle_origin(number), _PAGE)
+        scopes, at = yield from look
+        if scopes:
+            made += yield from transact("write", partial(_queue_idle, context, found, scopes))
     low, high = prefix_range(schedule.prefix)
     following = partial(query, "next_turned_scope", tenant=context.tenant, after=until, low=low, high=high)
     turned = yield from transact("read", following)
@@ -144,25 +144,7 @@ def _next_look(now: int, until: int, span: int, turned_at: int | None) -> int:
     return max(earliest, now + min(max(span // 50, 20_000), 5_000_000))
 
 
-def _idle(context: Context, found: Found, since: int, until: int, after: str) -> Body[Rows]:
-    low, high = prefix_range(found.schedule.prefix)
-    return (
-        yield from query(
-            "idle_scopes",
-            tenant=context.tenant,
-            queue=found.schedule.queue,
-            since=since,
-            until=until,
-            after=after,
-            low=low,
-            high=high,
-            origin=_idle_origin(found.number),
-            limit=_PAGE,
-        )
-    )
-
-
-def _queue_idle(context: Context, found: Found, rows: Rows) -> Body[int]:
+def _queue_idle(context: Context, found: Found, scopes: Sequence[tuple[str, int]]) -> Body[int]:
     schedule = found.schedule
     queued = yield Batch(
         [
@@ -174,11 +156,11 @@ def _queue_idle(context: Context, found: Found, rows: Rows) -> Body[int]:
                 payload={
                     **schedule.payload,
                     "kind": "idle",
-                    "turned_at": int(turned_at),
+                    "turned_at": turned_at,
                     "schedule": schedule.name,
                 },
             )
-            for labels, turned_at in rows
+            for labels, turned_at in scopes
         ],
         last=True,
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from memoranda.errors import InvalidValueError
 from memoranda.store.changes import Namespace
-from memoranda.store.effects import Batch, Body, Operation, Rows, Sql, query, transact
+from memoranda.store.effects import Batch, Body, Operation, Row, Rows, Sql, transact
 from memoranda.store.jobs import Job
 from memoranda.store.namespaces import decode_namespace, encode_namespace, prefix_range
 from memoranda.store.operations.context import Context, countable
@@ -16,10 +16,12 @@ from memoranda.store.operations.jobs import end_statement, hold, insert_job
 from memoranda.store.runs import Unread
 from memoranda.store.values import to_datetime
 
-PAGE = 500
+PAGE: Final = 500
 """So many scopes get their jobs in one transaction."""
 
-_LEASE = 60_000_000
+_LOOKED_AT: Final = 2_000
+_LEASE: Final = 60_000_000
+_NEVER: Final = 1 << 62
 
 
 def unread(
@@ -48,20 +50,28 @@ def unread(
         ...     [(found.namespace, found.position, found.turns) for found in store.runs.unread("tidy")]
         [(('ann',), 0, 1)]
     """
-    low, high = prefix_range(tuple(prefix))
-    params: dict[str, Any] = {
-        "tenant": context.tenant,
-        "consumer": checked_queue(consumer),
-        "low": low,
-        "high": high,
-        "after": "" if after is None else encode_namespace(tuple(after)),
-        "limit": countable(limit),
-    }
-    rows = yield from transact("read", partial(query, "unread_scopes", **params))
+    place = _place(context, checked_queue(consumer), prefix)
+    at: Mark | None = Mark("" if after is None else encode_namespace(tuple(after)))
+    wanted, found = countable(limit), list[Row]()
+    while at is not None and len(found) < wanted:
+        rows, at = yield from transact("snapshot", partial(_page, place, at, _LOOKED_AT))
+        found += rows
     return [
         Unread(decode_namespace(labels), int(position), int(turns), to_datetime(turned_at))
-        for labels, position, turns, turned_at in rows
+        for labels, position, turns, turned_at in found[:wanted]
     ]
+
+
+class Mark(NamedTuple):
+    """Behind which scope to go on.
+
+    Args:
+        labels: The scope.
+        since: When it was last talked in, where they come in that order; None: they are sorted by name.
+    """
+
+    labels: str = ""
+    since: int | None = None
 
 
 def fan_out(context: Context, job: Job, page: int = PAGE) -> Operation[int]:
@@ -72,7 +82,7 @@ def fan_out(context: Context, job: Job, page: int = PAGE) -> Operation[int]:
     Args:
         context: The store's settings.
         job: The job, as `claim` gave it, with the payload `{"kind": "fan_out", "prefix": […], …}`.
-        page: How many scopes get their jobs in one transaction.
+        page: How many scopes to look at for one transaction.
 
     Returns:
         How many jobs were queued.
@@ -85,31 +95,63 @@ def fan_out(context: Context, job: Job, page: int = PAGE) -> Operation[int]:
     if payload.pop("kind", None) != "fan_out":
         raise InvalidValueError(f"The job {job.number} is not to be spread over scopes.", "Do it by itself.")
     prefix, since = tuple(payload.pop("prefix", ())), payload.pop("since", None)
-    low, high = prefix_range(prefix)
-    place = {
-        "tenant": context.tenant,
-        "consumer": job.queue,
-        "low": low,
-        "high": high,
-        "limit": page,
-    }
-    queued, after = 0, ""
+    payload["kind"] = "scope"
+    place = _place(context, job.queue, prefix)
+    queued, at = 0, Mark("", since)
     while True:
-        found = yield from transact("read", partial(_page, place, since, after))
-        last = len(found) < page
-        queued += yield from transact(
-            "write", partial(_queue, context, job, [row[0] for row in found], {**payload, "kind": "scope"}, last)
-        )
-        if last:
+        rows, more = yield from transact("snapshot", partial(_page, place, at, page, origin=job.origin))
+        scopes = [row[0] for row in rows]
+        queued += yield from transact("write", partial(_queue, context, job, scopes, payload, more is None))
+        if more is None:
             return queued
-        after = found[-1][0]
-        since = since if since is None else int(found[-1][3])
+        at = more
 
 
-def _page(place: dict[str, Any], since: int | None, after: str) -> Body[Rows]:
-    if since is None:
-        return (yield from query("unread_scopes", **place, after=after))
-    return (yield from query("unread_scopes_since", **place, since=since, after=after))
+def unread_idle(
+    context: Context, consumer: str, prefix: Namespace, at: Mark, until: int, origin: str, page: int
+) -> Operation[tuple[list[tuple[str, int]], Mark | None]]:
+    """A page of the scopes that were last talked in up to some time, without those that have a job because of that.
+
+    Args:
+        context: The store's settings.
+        consumer: Whose cursor counts.
+        prefix: Labels that the scopes start with.
+        at: Where the page begins.
+        until: The time, in microseconds since the epoch.
+        origin: What the origin of such a job is, without the time at its end.
+        page: How many scopes to look at.
+
+    Returns:
+        The scopes with the times when they were last talked in, and where the next page begins.
+    """
+    place = _place(context, consumer, prefix)
+    body = partial(_page, place, at, page, until=until, origin=origin, timed=True)
+    rows, more = yield from transact("snapshot", body)
+    return [(labels, int(turned_at)) for labels, _, _, turned_at in rows], more
+
+
+def _place(context: Context, consumer: str, prefix: Namespace) -> dict[str, Any]:
+    low, high = prefix_range(tuple(prefix))
+    return {"tenant": context.tenant, "consumer": consumer, "low": low, "high": high}
+
+
+def _page(
+    place: dict[str, Any], at: Mark, page: int, *, until: int = _NEVER, origin: str = "", timed: bool = False
+) -> Body[tuple[Rows, Mark | None]]:
+    """The unread ones of the next so many scopes, and behind which one to go on; None: there are no more.
+
+    Of one snapshot: what is written between the two statements must move no scope out of both pages.
+    """
+    around = {name: part for name, part in place.items() if name != "consumer"} | {"after": at.labels, "page": page}
+    if at.since is None:
+        rows, end = yield Batch(
+            [Sql("unread_scopes", {**around, "consumer": place["consumer"]}), Sql("end_of_scopes", around)], last=True
+        )
+        return rows, Mark(end[0][0]) if end else None
+    around |= {"since": at.since, "until": until}
+    asked = {**around, "consumer": place["consumer"], "origin": origin, "timed": int(timed)}
+    rows, end = yield Batch([Sql("unread_scopes_since", asked), Sql("end_of_scopes_since", around)], last=True)
+    return rows, Mark(end[0][1], int(end[0][0])) if end else None
 
 
 def _queue(context: Context, job: Job, scopes: list[str], payload: dict[str, Any], last: bool) -> Body[int]:

@@ -65,25 +65,6 @@ ORDER BY after_position;
 -- name: cursor
 SELECT position FROM cursors WHERE consumer = :consumer AND tenant = :tenant AND labels = :labels;
 
--- name: unread_scopes
-SELECT n.labels, COALESCE(c.position, 0), n.turns, n.turned_at
-FROM namespaces n
-LEFT JOIN cursors c ON c.tenant = n.tenant AND c.labels = n.labels AND c.consumer = :consumer
-WHERE n.tenant = :tenant AND n.labels >= :low AND n.labels < :high AND n.labels > :after
-  AND n.turned_at IS NOT NULL AND n.turns > COALESCE(c.position, 0)
-ORDER BY n.labels
-LIMIT :limit;
-
--- name: unread_scopes_since
--- As unread_scopes, of those that were talked in lately; costs what those are.
-SELECT n.labels, COALESCE(c.position, 0), n.turns, n.turned_at
-FROM namespaces n
-LEFT JOIN cursors c ON c.tenant = n.tenant AND c.labels = n.labels AND c.consumer = :consumer
-WHERE n.tenant = :tenant AND n.turned_at >= :since AND (n.turned_at > :since OR n.labels > :after)
-  AND n.labels >= :low AND n.labels < :high AND n.turns > COALESCE(c.position, 0)
-ORDER BY n.turned_at, n.labels
-LIMIT :limit;
-
 -- name: ranges_of_scope
 SELECT consumer, after_position, to_position
 FROM runs

@@ -70,24 +70,5 @@ WHERE n.tenant = :tenant AND n.turned_at > :after AND n.labels >= :low AND n.lab
 ORDER BY n.turned_at
 LIMIT 1;
 
--- name: idle_scopes
--- What was not read of it, where no job has come of that yet.
-SELECT n.labels, n.turned_at
-FROM namespaces n
-WHERE n.tenant = :tenant AND n.turned_at >= :since AND n.turned_at <= :until
-  AND (n.turned_at > :since OR n.labels > :after)
-  AND n.labels >= :low AND n.labels < :high
-  AND n.turns > COALESCE((
-      SELECT c.position FROM cursors c
-      WHERE c.tenant = n.tenant AND c.labels = n.labels AND c.consumer = :queue
-  ), 0)
-  AND NOT EXISTS (
-      SELECT 1 FROM jobs j
-      WHERE j.tenant = n.tenant AND j.queue = :queue AND j.labels = n.labels
-        AND j.origin = :origin || CAST(n.turned_at AS {text_type})
-  )
-ORDER BY n.turned_at, n.labels
-LIMIT :limit;
-
 -- name: scope_turned_at
 SELECT turned_at FROM namespaces WHERE tenant = :tenant AND labels = :labels;
