@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from memoranda.agents.middleware.prompt import attribute, tokens_of
+from memoranda.agents.middleware.prompt import attribute
 from memoranda.backends.base import Backend
 from memoranda.backends.protocol import FileInfo
 from memoranda.backends.steps import Steps, ask
@@ -19,7 +20,6 @@ FILE_TOKENS: Final = 3_000
 
 MOST_LISTED: Final = 400
 _TAG_TOKENS: Final = 20
-_MOST_LINES: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +56,31 @@ def shown_memory(
         return Shown(f"(The files could not be listed: {found.error})", frozenset())
     if not entries:
         return Shown("(There is nothing yet.)", frozenset())
-    texts: dict[str, str] = {}
-    left = tokens
-    for entry in entries:
-        if entry.get("size", 0) > 4 * min(left, FILE_TOKENS):
-            continue
-        text = yield from _text_of(files, entry["path"])
-        if text is not None and (cost := tokens_of(text) + _TAG_TOKENS) <= min(left, FILE_TOKENS):
-            texts[entry["path"]] = text
-            left -= cost
+    texts = yield from _texts_of(files, _fitting(entries, tokens))
     return Shown(_written(entries, texts, mark), frozenset(texts))
 
 
-def _text_of(files: Backend, path: str) -> Steps[str | None]:
-    result = yield from ask(files.read, path, 0, _MOST_LINES)
-    data = result.file_data
-    return None if data is None or data["encoding"] != "utf-8" or result.next_offset is not None else data["content"]
+def _fitting(entries: Sequence[FileInfo], tokens: int) -> list[str]:
+    """The files that are small enough, as many as the budget takes; three bytes make a token at most."""
+    taken: list[str] = []
+    left = tokens
+    for entry in entries:
+        cost = entry.get("size", 3 * FILE_TOKENS) // 3 + _TAG_TOKENS
+        if cost <= min(left, FILE_TOKENS):
+            taken.append(entry["path"])
+            left -= cost
+    return taken
+
+
+def _texts_of(files: Backend, paths: Sequence[str]) -> Steps[dict[str, str]]:
+    texts: dict[str, str] = {}
+    if not paths:
+        return texts
+    for found in (yield from ask(files.download_files, paths)):
+        if found.content is not None:
+            with suppress(UnicodeDecodeError):  # a binary file
+                texts[found.path] = found.content.decode()
+    return texts
 
 
 def _written(entries: Sequence[FileInfo], texts: dict[str, str], mark: str) -> str:
