@@ -289,12 +289,14 @@ def _example(item: Any, score: float) -> Example | None:
     parts = [item.value.get(name) for name in ("input", "output", "meta")]
     if not all(isinstance(part, Mapping) for part in parts):
         return None
-    order = {name: place for place, name in enumerate(item.value.get("order") or ())}
-    given, output, meta = (
-        dict(sorted(part.items(), key=lambda field: order.get(field[0], len(order))))
-        for part in cast("list[Mapping[str, Any]]", parts)
-    )
+    order: list[str] = list(item.value.get("order") or ())
+    given, output, meta = (_sorted(part, order) for part in cast("list[Mapping[str, Any]]", parts))
     return Example(item.key.rpartition("/")[2], given, output, meta, score)
+
+
+def _sorted(fields: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any]:
+    known = {name: fields[name] for name in order if name in fields}
+    return {**known, **fields}
 
 
 def _fields(given: str | Mapping[str, Any], name: str) -> dict[str, Any]:
