@@ -26,7 +26,7 @@ class Used:
 
     Args:
         transactions: Transactions.
-        trips: Batches of statements: what PostgreSQL answers in one round trip each.
+        trips: Batches of statements, each of which PostgreSQL answers in one round trip, and commits that follow alone.
         statements: Statements, without those that begin and end transactions.
         seconds: From the start of each transaction to its end, waiting for its turn included.
     """
@@ -94,7 +94,7 @@ class Meter:
         used = Used(transactions=1)
         start = perf_counter()
         try:
-            return self._transact(replace(effect, body=lambda: _counting(effect.body(), used)))
+            return self._transact(replace(effect, body=lambda: _counting(effect, used)))
         finally:
             used.seconds = perf_counter() - start
             account = _account.get()
@@ -104,15 +104,20 @@ class Meter:
                     account.add(used)
 
 
-def _counting(body: Body[Any], used: Used) -> Body[Any]:
-    """The same body, whose statements are counted."""
+def _counting(effect: Transact, used: Used) -> Body[Any]:
+    """The same body, whose statements are counted once they are answered: what a try gives up before is not sent."""
+    body = effect.body()
+    is_closed = effect.mode == "read"
     try:
         batch = next(body)
         while True:
+            rows = yield batch
             used.trips += 1
             used.statements += len(batch.statements)
-            batch = body.send((yield batch))
+            is_closed = batch.last or effect.mode == "read"
+            batch = body.send(rows)
     except StopIteration as stop:
+        used.trips += not is_closed  # its commit
         return stop.value
 
 
