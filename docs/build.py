@@ -19,9 +19,14 @@ import memoranda.agents.middleware
 import memoranda.backends
 import memoranda.backends.hooks
 import memoranda.backends.protocol
+import memoranda.consolidation
 import memoranda.episodes
 import memoranda.errors
+import memoranda.knowledge
+import memoranda.store.companions
+import memoranda.store.faces
 import memoranda.store.forgetting
+import memoranda.store.runs
 import memoranda.testing.scripted
 import memoranda.transfer
 from memoranda.backends.base import PAIRS, Backend
@@ -59,6 +64,7 @@ _GROUPS = {
     ],
     "What asking gives back": ["Recall", "Hit", "ScoreParts", "IndexStatus", "EmbedderIndex"],
     "Conversations": ["Turn"],
+    "Work that is done later": ["Job", "Schedule", "Run", "RunChange", "Unread"],
     "Forgetting": ["Receipt"],
     "Files": ["FileData", "create_file_data"],
 }
@@ -89,7 +95,7 @@ _BACKENDS = {
         "as_backend",
         "Backend",
     ],
-    "Whose files": ["by_user", "by_assistant", "by_org", "Scope"],
+    "Whose files": ["by_user", "by_assistant", "by_org", "Scope", "acting_for"],
     "Rules and approval": ["FilesystemPermission", "approved", "SEEN"],
 }
 _HOOKS = {
@@ -118,6 +124,24 @@ _TYPES = {
 }
 """What is said of names that have no docstring of their own at run time."""
 
+_FACES = {"jobs": "Jobs", "schedules": "Schedules", "runs": "Runs"}
+"""The parts of a store that have methods of their own."""
+
+_KNOWLEDGE = {
+    "A profile": ["Profile", "Patched", "Snapshot", "Misfit"],
+    "A collection of facts": ["Collection", "Saved", "Memory", "memory_tools"],
+    "Worked examples": ["Examples"],
+    "Instructions that learn": ["Instructions", "Refined"],
+    "Asking models": ["Attempt"],
+}
+_CONSOLIDATION = {
+    "Consolidators": ["Consolidator", "ready_made", "from_agent", "Task"],
+    "What is read": ["Conversations", "EventLog", "Event", "ScopeOf"],
+    "What came of it": ["RunReport", "ScopeStatus"],
+    "Looking back": ["sources_of", "asources_of", "undo", "aundo"],
+    "Workers": ["Worker"],
+}
+
 _BESIDE = {"Receipt": (memoranda.store.forgetting.Removed, memoranda.store.forgetting.Mention)}
 """What something public is made of, though nobody imports it."""
 
@@ -140,7 +164,12 @@ _ROOMS = {
 _TESTING = ["ScriptedChatModel", "say", "call", "calls"]
 
 
-_WITH_METHODS = ("MemoryStore", "Backend", "StagedBackend", "StoreBackend", "Scope")
+_WITH_METHODS = (
+    *("MemoryStore", "Backend", "StagedBackend", "StoreBackend", "Scope"),
+    *("Jobs", "Schedules", "Runs"),
+    *("Profile", "Collection", "Examples", "Instructions"),
+    *("Consolidator", "Task", "Worker"),
+)
 
 
 class Incomplete(Exception):  # noqa: N818 - nobody catches it
@@ -165,6 +194,8 @@ def pages() -> dict[str, str]:
         "backends.md": backends_page(),
         "agents.md": agents_page(),
         "episodes.md": episodes_page(),
+        "knowledge.md": knowledge_page(),
+        "consolidation.md": consolidation_page(),
         "errors.md": errors_page(),
     }
 
@@ -179,6 +210,14 @@ def python_page() -> str:
         "on [episodes](episodes.md). What `index=` takes is in [the guide to embedders](../guides/embedders.md).",
     ]
     parts += _grouped(memoranda, _GROUPS, elsewhere=_AGENTS["Building an agent"])
+    parts += [
+        "## Jobs, schedules and runs",
+        "The attributes `jobs`, `schedules` and `runs` of a store have methods of their own, each with its async twin. "
+        "[Consolidators](consolidation.md) and workers are made of them.",
+    ]
+    for attribute, kind in _FACES.items():
+        _, _, *rest = _described(kind, getattr(memoranda.store.faces, kind))  # nobody calls the class
+        parts += [f"### `store.{attribute}`", *rest]
     parts += ["## Moving in and out", "Imported from `memoranda.transfer`; see [the guide](../guides/moving.md)."]
     for name in memoranda.transfer.__all__:
         if not name.endswith("Error") and name not in ("Progress", "SourceKind"):
@@ -251,6 +290,29 @@ def episodes_page() -> str:
     return "\n\n".join([*parts, *_grouped(memoranda.episodes, _EPISODES)]) + "\n"
 
 
+def knowledge_page() -> str:
+    """Everything that `memoranda.knowledge` exports."""
+    parts = [
+        "# Knowledge",
+        "Imported from `memoranda.knowledge`, which needs the extra `agents`; see "
+        "[the guide](../guides/knowledge.md). Each method that touches the database has an async twin with an `a` in "
+        "front.",
+    ]
+    return "\n\n".join([*parts, *_grouped(memoranda.knowledge, _KNOWLEDGE)]) + "\n"
+
+
+def consolidation_page() -> str:
+    """Everything that `memoranda.consolidation` exports."""
+    parts = [
+        "# Consolidation",
+        "Imported from `memoranda.consolidation`, which needs the extra `agents`; see "
+        "[the guide](../guides/consolidation.md). Each method of `Consolidator` that touches the database has an async "
+        "twin with an `a` in front. The jobs, schedules and runs behind it are on [Python](python.md#jobs-schedules-and-runs), the commands on "
+        "[the command line](cli.md#consolidation).",
+    ]
+    return "\n\n".join([*parts, *_grouped(memoranda.consolidation, _CONSOLIDATION)]) + "\n"
+
+
 def errors_page() -> str:
     """Every error that a caller can meet, with where it is imported from."""
     rows = [
@@ -278,6 +340,8 @@ _PUBLIC = (
     "memoranda.backends",
     "memoranda.agents",
     "memoranda.agents.middleware",
+    "memoranda.knowledge",
+    "memoranda.consolidation",
     "memoranda.transfer",
     "memoranda.integrations",
 )
@@ -295,7 +359,10 @@ that stands in the way of the edit; `error.conflicts[0]` says what, and carries 
 `EditError` and its two kinds come from `memoranda.files.edit.replace` alone, which works on a text without a store."""
 
 
-_ROOMS_IN_ORDER = ("errors", "store", "files", "transfer", "backends", "agents", "integrations", "cli")
+_ROOMS_IN_ORDER = (
+    *("errors", "store", "files", "transfer", "backends", "agents", "knowledge", "consolidation"),
+    *("integrations", "cli"),
+)
 
 
 def _errors() -> list[type[Exception]]:
@@ -378,6 +445,8 @@ def _described(name: str, thing: Any, level: int = 3) -> list[str]:
     try:
         signature = str(inspect.signature(thing)).replace("memoranda.store.changes.", "")
         signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", signature)
+        signature = re.sub(r'(: |-> )"([^"]*)"', r"\1\2", signature)
+        signature = re.sub(r"-> (?:Operation|Steps)\[(.*)\]$", r"-> \1", signature)  # what its caller gets
         signature = re.sub(r"<function (\S+) at 0x[0-9a-f]+>", r"\1", signature)
     except (TypeError, ValueError):
         signature = ""

@@ -55,6 +55,8 @@ def test_the_reference_is_in_step() -> None:
         ("memoranda.agents", "agents.md"),
         ("memoranda.agents.middleware", "agents.md"),
         ("memoranda.episodes", "episodes.md"),
+        ("memoranda.knowledge", "knowledge.md"),
+        ("memoranda.consolidation", "consolidation.md"),
     ],
 )
 def test_everything_public_is_in_the_reference(module: str, names: str) -> None:
