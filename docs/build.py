@@ -307,8 +307,8 @@ def consolidation_page() -> str:
         "# Consolidation",
         "Imported from `memoranda.consolidation`, which needs the extra `agents`; see "
         "[the guide](../guides/consolidation.md). Each method of `Consolidator` that touches the database has an async "
-        "twin with an `a` in front. The jobs, schedules and runs behind it are on [Python](python.md#jobs-schedules-and-runs), the commands on "
-        "[the command line](cli.md#consolidation).",
+        "twin with an `a` in front. The jobs, schedules and runs behind it are on "
+        "[Python](python.md#jobs-schedules-and-runs), the commands on [the command line](cli.md#consolidation).",
     ]
     return "\n\n".join([*parts, *_grouped(memoranda.consolidation, _CONSOLIDATION)]) + "\n"
 
