@@ -136,6 +136,23 @@ def work_until_death(url: str, doom: Doom, pause: float) -> None:
         Worker(store, [folding], concurrency=2, lease=LEASE, poll=0.25, pause=0.05).run()
 
 
+def work_once(url: str, doom: Doom) -> None:
+    """A worker that does what there is to do, if it lives so long."""
+    with open_store(url) as store:
+        folding = consolidator(store, Folding(doom, 0, Trap(store)))
+        Worker(store, [folding], concurrency=1, lease=0.3, poll=0.05).run(until_idle=True)
+
+
+def dies_at(url: str, number: int) -> bool:
+    """Whether a worker dies at the n-th statement behind the work, or has nothing more to say."""
+    process = fresh.Process(target=work_once, args=(url, Doom("statement", 1, number)), daemon=True)
+    process.start()
+    process.join(30)
+    assert process.exitcode in (0, -signal.SIGKILL), process.exitcode
+    wait_for_backends(url)
+    return process.exitcode != 0
+
+
 class Crowd:
     """Several workers of one store, of which each dies at its moment and is followed by another.
 
@@ -210,14 +227,24 @@ class Talk:
         self._consolidator = consolidator(store, Folding(Doom(), 0, None))
         self.said: dict[Namespace, list[str]] = {("people", f"p{number}"): [] for number in range(scopes)}
 
+    @property
+    def scope(self) -> Namespace:
+        """The first who talks."""
+        return next(iter(self.said))
+
+    def say(self, scope: Namespace | None = None) -> None:
+        """Somebody says something."""
+        scope = self.scope if scope is None else scope
+        said = self.said[scope]
+        new = [f"{scope[-1]}-{len(said) + number}" for number in range(self._chance.randint(1, 4))]
+        self._store.record_turns(scope, self._chance.choice("ab"), [Turn(id, "user", f"I am at {id}.") for id in new])
+        said += new
+
     def go_on(self) -> None:
         """Somebody says something, somebody asks for a run, or somebody meddles with the schedules."""
         chance = self._chance
         scope = chance.choice(list(self.said))
-        said = self.said[scope]
-        new = [f"{scope[-1]}-{len(said) + number}" for number in range(chance.randint(1, 4))]
-        self._store.record_turns(scope, chance.choice("ab"), [Turn(id, "user", f"I am at {id}.") for id in new])
-        said += new
+        self.say(scope)
         if chance.random() < 0.5:
             self._consolidator.on_demand(scope)
         elif chance.random() < 0.1:  # somebody does by hand what the workers do, or is told that they are at it

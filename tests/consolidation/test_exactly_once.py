@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 
 from memoranda import MemoryStore
 from memoranda.consolidation.worker import Worker
-from tests.consolidation.dying import MOMENTS, Crowd, Doom, Folding, Talk, check, consolidator
+from tests.consolidation.dying import MOMENTS, Crowd, Doom, Folding, Talk, check, consolidator, dies_at
 from tests.support.scale import sized
 
 Opening = Callable[..., MemoryStore]
-KILLS = sized(200, quick=14)
+KILLS = sized(200, quick=10)
 
 
 @pytest.mark.timeout(sized(1_200, quick=120))
@@ -43,3 +44,26 @@ def test_each_turn_once_whatever_dies(store_url: str, open_here: Opening) -> Non
     print(f"{crowd.killed} kills {crowd.deaths}: {turns} turns in {runs} runs")
     assert runs > KILLS / 2
     assert KILLS < 100 or all(crowd.deaths[moment] > 10 for moment in MOMENTS), crowd.deaths
+
+
+def test_killed_at_every_statement_of_the_landing(store_url: str, open_here: Opening) -> None:
+    """One worker after the other dies one statement later, until one has nothing more to say."""
+    store = open_here(store_url)
+    talk = Talk(store, scopes=1, seed=1)
+    folding = consolidator(store, Folding(Doom(), 0, None))
+    step, deaths, landed = sized(1, quick=6), 0, 0
+    for number in range(1, 100, step):
+        talk.say()
+        folding.on_demand(talk.scope)
+        before = store.runs.cursor(folding.name, talk.scope)
+        is_dead = dies_at(store_url, number)
+        deaths += is_dead
+        landed += is_dead and store.runs.cursor(folding.name, talk.scope) > before
+        while (due := store.jobs.next_due([folding.name])) is not None:  # what the dead one has left
+            time.sleep(max((due - datetime.now(UTC)).total_seconds(), 0))
+            Worker(store, [folding], poll=0.05).run(until_idle=True, signals=False)
+        if not is_dead:
+            break
+    check(store, talk.said)
+    print(f"{deaths} deaths, {landed} of them behind the commit")
+    assert deaths >= 3 and landed < deaths and (step > 1 or landed)
