@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from memoranda import Append, ChangeSet, MemoryStore, Run, RunChange, Write
+from memoranda.errors import LeaseLostError
 from memoranda.store.companions import accompanied
 from memoranda.store.runs import RunRecord
 from tests.store.jobs_support import say
@@ -52,8 +55,27 @@ def test_a_conversation_leaves_nothing_of_itself_in_the_runs_over_it(store: Memo
     assert store.jobs.get(job.number).error is None
     assert (receipt.counts["cleared_runs"], receipt.counts["runs"]) == (1, 0)
     assert "1 cleared run" in str(receipt)
+    assert "What 1 run of consolidators wrote into files from these turns stays" in str(receipt)
     assert store.runs.cursor("tidy", ANN) == 4, "nothing is read twice"
     assert store.verify().ok
+
+
+def test_who_works_on_a_conversation_that_is_forgotten_begins_again(store: MemoryStore) -> None:
+    say(store, *ANN, thread="gone")
+    for scope in (ANN, BOB):
+        store.jobs.enqueue("tidy", scope)
+    job, other = store.jobs.claim(["tidy"], worker="w"), store.jobs.claim(["tidy"], worker="w")
+    assert job and other and (job.scope, other.scope) == (ANN, BOB)
+    run = RunRecord(store.runs.new_id(), "tidy", ANN, 0, 1, 1, datetime.now(UTC), summary="said x")
+
+    store.forget(thread="gone")
+
+    with pytest.raises(LeaseLostError), accompanied(store.runs.record(run, job)):
+        store.write(ANN, "/x.md", "what was said")
+    assert store.get(ANN, "/x.md") is None
+    again = store.jobs.claim(["tidy"], worker="w")
+    assert again and (again.number, again.attempts) == (job.number, 1)
+    assert store.jobs.heartbeat(other)
 
 
 def test_runs_over_others_say_nothing_of_a_namespace_that_is_gone(store: MemoryStore) -> None:

@@ -129,7 +129,9 @@ def forget(
     name = subject if subject is not None else scope[-1] if scope and thread is None else None
     wanted = Wanted(None if thread is not None else selection, name, thread)
     found = yield from find_mentions(context, wanted, ahead=selection if thread is None else None)
-    unreached = _unreached(found, thread, threads if checkpointer is None else (), work.shared_threads)
+    unreached = _written(work.removed) + _unreached(
+        found, thread, threads if checkpointer is None else (), work.shared_threads
+    )
     vacuumed = False
     if vacuum and not dry_run:
         vacuumed, left = yield from _vacuum()
@@ -374,6 +376,15 @@ def _unreached(found: Found, thread: str | None, threads: Sequence[str], shared:
         by = "by this author, about other namespaces" if thread is None else "made in this conversation"
         left.append(f"Proposals {by}: {_listed(found.proposals)}.")
     return [*left, _ELSEWHERE]
+
+
+def _written(removed: Sequence[Removed]) -> list[str]:
+    """What consolidators have made of the turns that are gone."""
+    runs = sum(each.cleared_runs for each in removed)
+    if not runs:
+        return []
+    which = f"{runs} run{'s' * (runs != 1)}"
+    return [f"What {which} of consolidators wrote into files from these turns stays: undo it, or forget the files."]
 
 
 def _listed(names: Sequence[str]) -> str:

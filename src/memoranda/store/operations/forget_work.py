@@ -94,6 +94,9 @@ def clear_runs(context: Context, labels: str, said: Mapping[int, str]) -> Body[i
     if not said:
         return 0
     place = {"tenant": context.tenant, "labels": labels}
+    # Whoever works on these turns at present begins again without them; what is about to land is waited for. What went
+    # wrong with a job is told in words of what it read.
+    yield Batch([Sql("begin_jobs_again", {**place, "now": context.clock()}), Sql("forget_errors_of_jobs", place)])
     rows = yield from query("runs_over", **place, first=min(said), last=max(said))
     written: list[Sql] = []
     for number, after, to, changes, summary, error in rows:
@@ -102,8 +105,8 @@ def clear_runs(context: Context, labels: str, said: Mapping[int, str]) -> Body[i
             left = encode_changes([_without(change, gone) for change in decode_changes(changes)])
             if left != changes or summary is not None or error is not None:
                 written.append(Sql("reduce_run", {"number": number, "changes": left}))
-    # What went wrong with a job is told in words of what it read.
-    yield Batch([*written, Sql("forget_errors_of_jobs", place)])
+    if written:
+        yield Batch(written)
     return len(written)
 
 

@@ -67,6 +67,11 @@ SELECT number, after_position, to_position, changes, summary, error FROM runs
 WHERE tenant = :tenant AND labels = :labels AND to_position >= :first AND after_position < :last
 {for_update};
 
+-- name: begin_jobs_again
+UPDATE jobs
+SET state = 'waiting', due_at = :now, attempts = attempts - 1, lease = NULL, lease_until = NULL
+WHERE tenant = :tenant AND labels = :labels AND state = 'running';
+
 -- name: forget_errors_of_jobs
 UPDATE jobs SET error = NULL WHERE tenant = :tenant AND labels = :labels AND error IS NOT NULL RETURNING number;
 
