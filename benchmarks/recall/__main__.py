@@ -54,6 +54,7 @@ def _embed_questions(dataset: Dataset, embedders: Sequence[Cached]) -> None:
             for scope in dataset.scopes:
                 for question in scope.questions:
                     embedder.query(question.text)
+                    embedder.meaning(question.text)
                 progress.advance(task)
 
 

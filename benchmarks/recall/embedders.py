@@ -13,6 +13,8 @@ import numpy as np
 import platformdirs
 from langchain_core.embeddings import Embeddings
 
+from memoranda.search.embedding import Embedder, embed_query
+
 
 class Model(Protocol):
     """What turns texts into vectors of length 1."""
@@ -110,6 +112,8 @@ class Cached(Embeddings):
         self._path = where / f"{name}.db"
         self._known: dict[bytes, Any] = {}
         self._model: Model | None = None
+        self._meanings: dict[str, Any] = {}
+        self._ordinary = Embedder(name, self.embed_documents, self.query)
         with closing(sqlite3.connect(self._path)) as file, file:
             file.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID")
             for key, body in file.execute("SELECT key, body FROM vectors"):
@@ -135,6 +139,12 @@ class Cached(Embeddings):
         if key not in self._known:
             self._keep([key], [self._loaded().query(text)])
         return self._known[key]
+
+    def meaning(self, text: str) -> Any:
+        """The vector of a question as a store asks for it, which reads its sentences one by one too."""
+        if text not in self._meanings:
+            self._meanings[text] = embed_query(self._ordinary, text, dims=None)
+        return self._meanings[text]
 
     def _loaded(self) -> Model:
         if self._model is None:

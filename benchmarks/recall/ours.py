@@ -46,7 +46,7 @@ def layer(
         corpus, sources = indexed(scope, embedder)
 
         def search(question: str, k: int) -> Sequence[str]:
-            vector = embedder.query(question) if embedder else None
+            vector = embedder.meaning(question) if embedder else None
             found = rank(corpus, read(question), vector=vector, floor=floor, settings=settings)
             return first(k, len(found), lambda stop: [sources[hit.source] for hit in found.hits(0, stop)])
 

@@ -21,9 +21,10 @@ class Scope:
     vectors: dict[int, list[float]] = field(default_factory=dict)
 
 
-def ask(*terms: int, speakers: Sequence[int] = (), **weights: float) -> Query:
-    """A query of terms that weigh 1."""
-    return Query(tuple(QueryTerm(term, 1.0, "") for term in terms), frozenset(speakers), "")
+def ask(*terms: int, speakers: Sequence[int] = (), questions: Sequence[Sequence[int]] = ()) -> Query:
+    """A query of terms that weigh 1, which may ask several questions."""
+    asked = tuple(frozenset(question) for question in questions)
+    return Query(tuple(QueryTerm(term, 1.0, "") for term in terms), frozenset(speakers), "", questions=asked)
 
 
 Key = tuple[int, int]
@@ -58,6 +59,10 @@ def ranked(
     more = _bm25(passages, added, settings)
     wholes = _wholes(scopes, {key: passages[key] for key in allowed}, asked, settings)
     words = {key: words[key] + more[key] for key in passages}
+    if query.questions:
+        each = [_bm25(passages, {term: asked[term] for term in own}, settings) for own in query.questions]
+        each = [_by_best(scores, allowed) for scores in [words, *each]]
+        words = {key: each[0][key] + max(scores[key] for scores in each[1:]) for key in allowed}
     cosines = {key: _cosine(scopes[key[0]].vectors.get(key[1]), vector) for key in passages}
     known = [cosine for cosine in cosines.values() if cosine is not None]
     floor = max(floor, min(sum(known) / len(known), HIGHEST_FLOOR)) if known else floor
@@ -66,14 +71,42 @@ def ranked(
     both = settings.words + settings.meaning
     shares = (settings.words / both, settings.meaning / both) if vector else (1.0, 0.0)
     for scores, weight in zip((words, meaning), shares, strict=True):
-        highest = max((scores[key] for key in allowed), default=0.0)
-        for key in allowed:
-            own[key] += weight * scores[key] / highest if highest else 0.0
+        for key, score in _by_best(scores, allowed).items():
+            own[key] += weight * score
+    lent = _lent_by_likeness(scopes, passages, own) if vector else {}
     named = {entry.speaker for entry in passages.values()} & query.speakers - {0}
-    total = {key: _in_context(scopes, passages, own, wholes, key, named, settings) for key in passages}
+    total = {key: _in_context(scopes, passages, own, wholes, lent, key, named, settings) for key in passages}
     kinds = (settings.turns, settings.items)
     most = max(1 + _context_at_most(kind) for kind in kinds)
     return sorted(((key, total[key] / most) for key in allowed if total[key] > 0), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _by_best(scores: dict[Key, float], allowed: set[Key]) -> dict[Key, float]:
+    highest = max((scores[key] for key in allowed), default=0.0)
+    return {key: scores[key] / highest if highest else 0.0 for key in allowed}
+
+
+def _lent_by_likeness(
+    scopes: Sequence[Scope], passages: dict[Key, Entry], own: dict[Key, float]
+) -> dict[Key, dict[Key, float]]:
+    """What each passage lends each other one of its session, times its weight; of fewer passages than are sampled."""
+    whole = {
+        key: [round(value / max(map(abs, mine)) * 127) for value in mine]
+        for key in passages
+        if (mine := scopes[key[0]].vectors.get(key[1])) and any(mine)
+    }
+    pairs = [_cosine(whole[one], whole[other]) or 0.0 for one in whole for other in whole if one != other]
+    chance = min(max(0.0, sum(pairs) / len(pairs)), 0.99) if pairs else 0.0
+    best = sorted((key for key in own if own[key] > 0), key=lambda key: (-own[key], key))[:10]
+    return {
+        key: {
+            lender: max(0.0, own[lender] - own[key])
+            * min(1.0, max(0.0, ((_cosine(whole[lender], whole[key]) or 0.0) - chance) / (1 - chance)))
+            for lender in best
+            if lender in whole and lender[0] == key[0] and passages[lender].session == passages[key].session
+        }
+        for key in whole
+    }
 
 
 def _context_at_most(weights: ContextWeights) -> float:
@@ -155,6 +188,7 @@ def _in_context(
     passages: dict[Key, Entry],
     own: dict[Key, float],
     wholes: dict[Key, float],
+    lent_by_likeness: dict[Key, dict[Key, float]],
     key: Key,
     named: set[int],
     settings: Ranking,
@@ -180,6 +214,7 @@ def _in_context(
     if best:
         total += weights.session * sum(best) / len(best)
     total += weights.whole * wholes.get(key, 0.0)
+    total += weights.alike * max(lent_by_likeness.get(key, {}).values(), default=0.0)
     if len(named) == 1 and entry.speaker in named and total > 0:
         total += weights.speaker
     if entry.flags & QUESTION:

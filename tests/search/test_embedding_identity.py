@@ -55,6 +55,34 @@ def test_the_floor_is_measured_where_nobody_says_it() -> None:
     assert introduce(constant).floor == pytest.approx(0.95)
 
 
+def test_a_question_is_also_asked_without_what_else_is_said() -> None:
+    words = embedder(HashedWords())
+    asked: list[str] = []
+
+    def embed(text: str) -> object:
+        asked.append(text)
+        return words.embed_query(text)
+
+    curious = replace(words, embed_query=embed)
+    text = "The weather is fine and warm today. Where is my umbrella?"
+    vector = embed_query(curious, text, dims=None)
+    assert asked == [text, "Where is my umbrella?"]
+    assert float(np.linalg.norm(vector)) == pytest.approx(1.0)
+    alone, whole = (np.asarray(words.embed_query(each)) for each in ("Where is my umbrella?", text))
+    alone, whole = alone / np.linalg.norm(alone), whole / np.linalg.norm(whole)
+    assert vector @ alone == pytest.approx(vector @ whole, abs=1e-6)
+    assert vector @ alone > whole @ alone
+    asked.clear()
+    for text in ("Where is my umbrella?", "The weather is fine. It is warm."):
+        embed_query(curious, text, dims=None)
+    assert len(asked) == 2
+
+
+def test_a_vector_opposite_to_its_question_stays() -> None:
+    contrary = Embedder("contrary", lambda texts: [[1.0, 0.0]], lambda text: [1.0 if "." in text else -1.0, 0.0])
+    assert embed_query(contrary, "So. Why?", dims=2).tolist() == [1.0, 0.0]
+
+
 def test_no_text_is_more_than_an_embedder_can_take() -> None:
     assert sendable("") == " "
     assert sendable("a\x00b\ud800c") == "a b c"

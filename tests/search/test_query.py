@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from memoranda.search.focus import MOST_QUESTIONS
 from memoranda.search.query import MAX_CHARACTERS, MAX_TERMS, Weights, analyse
 from memoranda.search.tokens import speaker_id
 
@@ -128,6 +129,31 @@ def test_a_query_speaks_of_the_user_or_of_the_assistant(query: str, role: str) -
 def test_what_is_asked_counts_for_more_than_what_is_told(query: str, asked: str, told: str) -> None:
     weights = {term.text: term.weight for term in analyse(query).terms}
     assert weights[asked] == 2 * weights[told] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("query", "each"),
+    [
+        ("Which tea does Ann like? And where is the umbrella?", ["tea", "umbrella"]),
+        ("I am off. Which tea is best?\nWhere is the umbrella? Thanks.", ["tea", "umbrella"]),
+        ("手机是什么？另外，雨伞在哪里？", ["手机", "雨伞"]),
+    ],
+)
+def test_several_questions_are_kept_apart(query: str, each: list[str]) -> None:
+    read = analyse(query)
+    words = {term.id: term.text for term in read.terms}
+    assert [[text for text in each if text in {words[term] for term in asked}] for asked in read.questions] == [
+        [text] for text in each
+    ]
+
+
+@pytest.mark.parametrize("query", ["Which tea does Ann like?", "I like tea. And you?", "tea"])
+def test_one_question_is_the_query_itself(query: str) -> None:
+    assert analyse(query).questions == ()
+
+
+def test_of_many_questions_only_some_are_asked_one_by_one() -> None:
+    assert len(analyse("Where is tea? " * 100).questions) == MOST_QUESTIONS
 
 
 def test_without_a_question_every_sentence_counts_in_full() -> None:

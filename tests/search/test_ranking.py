@@ -79,7 +79,9 @@ def parts_of(scopes: Sequence[Scope], random: Random) -> list[ScopePart]:
 def test_the_arrays_agree_with_the_plain_reference(seed: int) -> None:
     random = Random(seed)
     scopes = list(random_scopes(random))
-    query = ask(*random.sample(range(45), random.randint(0, 5)), speakers=random.sample([7, 8, 9, 10], 2))
+    terms = random.sample(range(45), random.randint(0, 5))
+    questions = [random.sample(terms, random.randint(0, len(terms))) for _ in range(random.choice([0, 0, 2, 3]))]
+    query = ask(*terms, speakers=random.sample([7, 8, 9, 10], 2), questions=questions)
     given = random.choice(
         [{}, {"since": 3}, {"until": 7}, {"since": 2, "until": 8}, {"require": JSON}, {"exclude": JSON | QUESTION}]
     )
@@ -250,6 +252,36 @@ def test_of_two_vectors_of_one_passage_the_later_counts() -> None:
 
     assert numbers([replace(words, vectors=[between, far, near])], vector=[0.0, 1.0]) == [1, 2]
     assert numbers([replace(words, vectors=[between, near, far])], vector=[0.0, 1.0]) == [2, 1]
+
+
+def test_the_best_lift_what_means_the_same_in_their_session() -> None:
+    """One passage says who it is, another one what was asked of that person, in other words than the question's."""
+    about, told, other = [1.0, 0.2, 0.0], [0.9, 0.3, 0.1], [-0.2, 0.1, 1.0]
+    rows = [about, told, other, about, told, other]
+    entries = [entry(number, 4 if number == 1 else 5, session=1 if number < 4 else 2) for number in range(1, 7)]
+    vectors = [VectorBlock.unpack(pack_vectors([number], [row])) for number, row in enumerate(rows, 1)]
+    parts = [replace(part(entries, size=4), vectors=vectors)]
+    settings = replace(PLAIN, turns=replace(NO_CONTEXT, alike=0.5), meaning=0.0)
+
+    hits = rank(parts, ask(4), vector=[0.0, 1.0, 0.0], settings=settings).hits()
+
+    assert [hit.number for hit in hits] == [1, 2]
+    assert 0.3 < hits[1].context / hits[0].score < 0.5
+    assert [hit.number for hit in rank(parts, ask(4), settings=settings).hits()] == [1]
+
+
+def test_of_two_questions_none_drowns_in_the_other() -> None:
+    """Three rare words of the first would outweigh the only word of the second ten times over."""
+    entries = [entry(number, 1, 2, 3, session=number) for number in range(1, 11)]
+    entries += [entry(11, 4, *range(20, 28), session=11), *(entry(number, 4) for number in range(12, 40))]
+    parts = [part([*entries, *(entry(number, 9) for number in range(40, 80))])]
+
+    assert 11 not in numbers(parts, 1, 2, 3, 4)[:10]
+    together = rank(parts, ask(1, 2, 3, 4), settings=PLAIN).hits()
+    apart = rank(parts, ask(1, 2, 3, 4, questions=[(1, 2, 3), (4,)]), settings=PLAIN).hits()
+    lowest = {hit.number: hit.score for hit in together}, {hit.number: hit.score for hit in apart}
+    assert lowest[1][12] > 2 * lowest[0][12] > 0
+    assert lowest[1][1] == 1.0
 
 
 def test_vectors_of_another_size_than_the_query_are_refused() -> None:

@@ -2,8 +2,8 @@
 
 An answer often stands next to the words that a question shares with the text: the turn before asked for it, the rest
 of the conversation is about it. So neighbours in a session lend part of their score, a question most of all to what
-follows it, and the session part of its best and of what it is worth as one text; a turn gains when the one person that
-the query names speaks it, and loses when it is itself a question.
+follows it, the best passages to what means nearly the same, and the session part of its best and of what it is worth as
+one text; a turn gains when the one person that the query names speaks it, and loses when it is itself a question.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.search.corpus import Corpus, Sessions
+from memoranda.search.likeness import lent_by_likeness
 
 # A passage keeps this share of its score at least, whatever counts against it.
 _KEPT = 0.1
@@ -31,6 +32,7 @@ class ContextWeights:
         session: The share of the mean of the session's best that every passage of it gets.
         best: How many of the session's best make that mean; a shorter session has only its own.
         whole: What every passage of the session gains that answers best when each is read as one text.
+        alike: The share of what they lack that the best lend to passages of their session that mean nearly the same.
         speaker: What a passage gains that the one speaker named in the query spoke.
         question: What a passage loses that ends in a question mark.
     """
@@ -42,6 +44,7 @@ class ContextWeights:
     session: float = 0.4
     best: int = 3
     whole: float = 0.4
+    alike: float = 0.4
     speaker: float = 0.15
     question: float = 0.15
 
@@ -49,10 +52,11 @@ class ContextWeights:
     def most(self) -> float:
         """What a passage can have at most, where the best has 1 before its context counts."""
         lent = sum(self.previous) + sum(self.following) + self.answer
-        return 1 + lent + self.session + self.whole + self.speaker
+        # What is like another one is lifted towards it, not above it.
+        return max(1.0, self.alike) + lent + self.session + self.whole + self.speaker
 
 
-NO_CONTEXT = ContextWeights((), (), answer=0.0, session=0.0, whole=0.0, speaker=0.0, question=0.0)
+NO_CONTEXT = ContextWeights((), (), answer=0.0, session=0.0, whole=0.0, alike=0.0, speaker=0.0, question=0.0)
 """Every passage for itself."""
 
 
@@ -64,6 +68,7 @@ def in_context(
     speakers: frozenset[int],
     turns: ContextWeights,
     items: ContextWeights,
+    meant: bool = False,
 ) -> NDArray[np.float64]:
     """Return the scores of all passages with what their context adds.
 
@@ -74,12 +79,15 @@ def in_context(
         speakers: The speakers that the query may name.
         turns: The weights for turns of conversations.
         items: The weights for passages of files and items.
+        meant: Whether the scores are by meaning too, so that all vectors are of one embedder.
     """
     named = corpus.speakers & speakers
     total = np.zeros(len(corpus))
     for sessions, weights in ((corpus.turns, turns), (corpus.items, items)):
         if len(sessions.order):
             gained = weights.whole * wholes[sessions.order]
+            if meant and weights.alike:
+                gained += weights.alike * lent_by_likeness(corpus, sessions, scores)[sessions.order]
             total[sessions.order] = _lent(sessions, scores[sessions.order], gained, named, weights)
     return total
 

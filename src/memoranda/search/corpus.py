@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memoranda.search.envelope import MAX_PASSAGES
 from memoranda.search.merging import join
-from memoranda.search.vectors import VectorBlock
+from memoranda.search.vectors import EXACT_DIMENSIONS, VectorBlock
 from memoranda.search.wordblocks import QUESTION, Columns, WordBlock
 
 # Blocks below this many passages are joined in memory, so that a query looks its terms up in few places.
@@ -53,6 +54,7 @@ class Sessions:
 
     Attributes:
         order: Positions in the corpus, by part, session and place.
+        place: For each position in the corpus where it is in `order`; -1 for what is not there.
         starts: Where in `order` each session begins.
         group: Each one's session, counted from 0.
         source: Each one's source.
@@ -61,6 +63,7 @@ class Sessions:
     """
 
     order: NDArray[np.int64]
+    place: NDArray[np.int64]
     starts: NDArray[np.int64]
     group: NDArray[np.int64]
     source: NDArray[np.uint32]
@@ -69,6 +72,14 @@ class Sessions:
     _beside: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = field(
         default_factory=dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]]
     )
+
+    def around(self, passage: int, distance: int) -> NDArray[np.int64]:
+        """Return the passages of a passage's session that are no farther from it than that, itself among them."""
+        at = int(self.place[passage])
+        group = int(self.group[at])
+        first = int(self.starts[group])
+        last = int(self.starts[group + 1]) if group + 1 < len(self.starts) else len(self.order)
+        return self.order[max(first, at - distance) : min(last, at + distance + 1)]
 
     def beside(self, distance: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Tell of each and the one so many after it whether they are of one session: with two sources, with one."""
@@ -108,6 +119,7 @@ class Corpus:
         tables = [block.columns for _, block in laid] or [np.zeros((9, 0), np.uint32)]
         self.columns = Columns(np.concatenate(tables, axis=1))
         self.segments = _segments([block for _, block in large], [block for _, block in small])
+        self.chance: float | None = None  # how alike two passages are by chance, once somebody has measured it
         self.alive = self._alive()
         self.living = int(np.count_nonzero(self.alive))
 
@@ -130,10 +142,15 @@ class Corpus:
         return float(self.columns.length[self.alive].sum(dtype=np.int64)) / max(1, self.living) or 1.0
 
     @cached_property
+    def in_order(self) -> NDArray[np.int64]:
+        """The positions by part and number."""
+        return np.argsort(self.part << 32 | self.number.astype(np.int64), kind="stable")
+
+    @cached_property
     def before(self) -> NDArray[np.int64]:
         """Each passage's rank by part and number, which decides between equal scores."""
         ranks = np.empty(len(self), np.int64)
-        ranks[np.argsort(self.part << 32 | self.number.astype(np.int64), kind="stable")] = np.arange(len(self))
+        ranks[self.in_order] = np.arange(len(self))
         return ranks
 
     @cached_property
@@ -163,7 +180,7 @@ class Corpus:
     def vectors(self) -> list[tuple[VectorBlock, NDArray[np.int64], NDArray[np.int64]]]:
         """Each vectors block, with those rows of it that count and the positions of their passages."""
         found: list[tuple[VectorBlock, NDArray[np.int64], NDArray[np.int64]]] = []
-        order = np.argsort(self.before)
+        order = self.in_order
         keys = (self.part << 32 | self.number.astype(np.int64))[order]
         for index, part in enumerate(self.parts):
             for block in part.vectors:
@@ -172,6 +189,31 @@ class Corpus:
                 rows = np.flatnonzero(keys[at] == wanted) if len(keys) else np.zeros(0, np.int64)
                 found.append((block, rows, order[at[rows]]))
         return found
+
+    def vectors_of(self, passages: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Return the vectors of passages, a row of whole numbers each, and what gives each row the length one.
+
+        Sums of products of two rows are exact. What has no vector has zeros.
+        """
+        dims = self.vectors[0][0].dims if self.vectors else 0
+        rows: NDArray[Any] = np.zeros((len(passages), dims), np.float32 if dims <= EXACT_DIMENSIONS else np.float64)
+        scale = np.zeros(len(passages))
+        block_of, row_of = self._rows
+        blocks = block_of[passages]
+        for index, (block, _, _) in enumerate(self.vectors):
+            at = np.flatnonzero(blocks == index)
+            if len(at):
+                held = row_of[passages[at]]
+                rows[at], scale[at] = block.rounded[held], block.scale[held]
+        return rows, scale
+
+    @cached_property
+    def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        # Which of the vectors blocks has each passage's vector, and in which of its rows; a later block is the newer.
+        block_of, row_of = np.full(len(self), -1, np.int64), np.zeros(len(self), np.int64)
+        for index, (_, rows, passages) in enumerate(self.vectors):
+            block_of[passages], row_of[passages] = index, rows
+        return block_of, row_of
 
     def frequencies(self, terms: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Count the living passages that hold each of some terms (ids as a block keeps them, ascending)."""
@@ -219,7 +261,9 @@ class Corpus:
         columns = self.columns
         asks = (columns.flags[order] & QUESTION) != 0
         starts, group = np.flatnonzero(new), np.cumsum(new) - 1
-        return Sessions(order, starts, group, columns.source[order], columns.speaker[order], asks)
+        place = np.full(len(self), -1, np.int64)
+        place[order] = np.arange(len(order))
+        return Sessions(order, place, starts, group, columns.source[order], columns.speaker[order], asks)
 
 
 def _segments(large: Sequence[WordBlock], small: Sequence[WordBlock]) -> list[Segment]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from memoranda.errors import InvalidValueError, StoreCorruptError
+from memoranda.search.focus import questions_of
 from memoranda.search.vectors import MAX_DIMENSIONS
 
 if TYPE_CHECKING:
@@ -154,10 +155,21 @@ def embed_documents(embedder: Embedder, texts: Sequence[str], *, dims: int | Non
 def embed_query(embedder: Embedder, text: str, *, dims: int | None) -> Matrix:
     """Embed a text that is asked for; see `embed_documents`.
 
+    A text that asks among other sentences, or asks several questions, is embedded as a whole and question by question:
+    what else it says would draw one vector away from what is asked.
+
     Returns:
-        Its unit vector.
+        Its unit vector; that half-way between the whole and the mean of its questions, where they are apart.
     """
-    return _checked(embedder, [embedder.embed_query(sendable(text))], 1, dims)[0]
+    import numpy as np
+
+    texts = [text, *questions_of(text)]
+    whole, *questions = _checked(embedder, [embedder.embed_query(sendable(each)) for each in texts], len(texts), dims)
+    if not questions:
+        return whole
+    both = whole + np.mean(questions, axis=0)
+    length = np.linalg.norm(both)
+    return (both / length).astype(np.float32) if length > 0 else whole
 
 
 def sendable(text: str) -> str:

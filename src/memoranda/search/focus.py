@@ -8,6 +8,9 @@ from collections.abc import Iterable
 LONGEST_QUESTION = 250
 """Characters of a text that ends in a question mark and is a question as a whole; a longer one says a lot besides."""
 
+MOST_QUESTIONS = 4
+"""Of a text with more questions only so many are also asked one by one."""
+
 _MARKS = ("?", "？", "؟", "\u037e", "⸮", "՞", "፧")
 _SENTENCE = re.compile(rf"(?<=[{''.join(map(re.escape, _MARKS))}.!…])[\"'”’»)\]]*\s+|(?<=[。！？｡؟])[」』”’）]*\s*|\n+")
 _CLOSING = "\"'”’»)]）」』*_` \t\r\n"
@@ -44,6 +47,19 @@ def sentences(text: str) -> list[tuple[str, bool]]:
         [('I like tea.', False), ('Which one do you have?', True)]
     """
     return [(part, _asks(part)) for part in _SENTENCE.split(text) if part.strip()]
+
+
+def questions_of(text: str) -> list[str]:
+    """The sentences of a text that ask, where it holds other sentences besides; at most `MOST_QUESTIONS`.
+
+    Example:
+        >>> questions_of("I am going out. Will it rain? And where is my umbrella?")
+        ['Will it rain?', 'And where is my umbrella?']
+        >>> questions_of("Will it rain?")
+        []
+    """
+    parts = sentences(text)
+    return [part.strip() for part, asks in parts if asks][:MOST_QUESTIONS] if len(parts) > 1 else []
 
 
 def spoken_of(words: Iterable[str]) -> str | None:

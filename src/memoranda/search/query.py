@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
 from memoranda.search.dates import dates_in, other_name, spelt
-from memoranda.search.focus import sentences, spoken_of
+from memoranda.search.focus import MOST_QUESTIONS, sentences, spoken_of
 from memoranda.search.scripts import CLASSES, HAN, folded, is_hiragana, lowered, normalised
 from memoranda.search.stems import stem_of
 from memoranda.search.stopwords import QUESTIONS, SMALL_CHARACTERS, drops
@@ -69,12 +69,14 @@ class Query:
             too where it says `I`, else of `assistant` where it says `you`.
         text: The query, cut to `MAX_CHARACTERS`; what an embedder gets.
         notices: What was left out, for the caller.
+        questions: Where it asks several questions, the ids of the terms of each, so that none drowns in the others.
     """
 
     terms: tuple[QueryTerm, ...]
     speakers: frozenset[int]
     text: str
     notices: tuple[str, ...] = ()
+    questions: tuple[frozenset[int], ...] = ()
 
 
 def analyse(query: str, weights: Weights = DEFAULT_WEIGHTS) -> Query:
@@ -103,7 +105,8 @@ def analyse(query: str, weights: Weights = DEFAULT_WEIGHTS) -> Query:
     parts = sentences(text)
     said = [[word for chunk in part.split() for word in words_in(chunk)] for part, _ in parts]
     words = [word for part in said for word in part]
-    asking = {id(word) for part, (_, asks) in zip(said, parts, strict=True) if asks for word in part}
+    questions = [{id(word) for word in part} for part, (_, asks) in zip(said, parts, strict=True) if asks]
+    asking = {word for question in questions for word in question}
     kept = _kept(words)
     asked = [word for word in kept if id(word) in asking]
     told = [word for word in kept if id(word) not in asking]
@@ -120,7 +123,15 @@ def analyse(query: str, weights: Weights = DEFAULT_WEIGHTS) -> Query:
         speakers=frozenset(map(speaker_id, filter(None, names))),
         text=text,
         notices=tuple(notices),
+        questions=tuple(_each(kept, questions, weights)) if len(questions) > 1 else (),
     )
+
+
+def _each(kept: Sequence[Word], questions: Sequence[Container[int]], weights: Weights) -> Iterator[frozenset[int]]:
+    """The ids of the terms of each question."""
+    for question in questions[:MOST_QUESTIONS]:
+        words = [word for word in kept if id(word) in question]
+        yield frozenset(term_id(term) for term, _ in _weighted(words, weights))
 
 
 def _weighted(words: Sequence[Word], weights: Weights) -> Iterator[tuple[str, float]]:

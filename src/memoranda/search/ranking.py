@@ -58,7 +58,7 @@ class Ranking:
     words: float = 0.5
     meaning: float = 0.5
     turns: ContextWeights = field(default_factory=ContextWeights)
-    items: ContextWeights = field(default_factory=lambda: ContextWeights(within=1.0))
+    items: ContextWeights = field(default_factory=lambda: ContextWeights(within=1.0, alike=0.0))
 
 
 DEFAULT = Ranking()
@@ -185,7 +185,13 @@ def rank(
         both = settings.words + settings.meaning
         words, meaning = settings.words / both * words, settings.meaning / both * meaning
     total = in_context(
-        corpus, words + meaning, wholes, speakers=query.speakers, turns=settings.turns, items=settings.items
+        corpus,
+        words + meaning,
+        wholes,
+        speakers=query.speakers,
+        turns=settings.turns,
+        items=settings.items,
+        meant=vector is not None,
     )
     # One divisor for all, so that no score is above 1 and the order stays.
     most = max(settings.turns.most, settings.items.most)
@@ -201,18 +207,24 @@ def _words_of(
     # Whatever is added up is added in the order of the ids, so that sums are the same to the last bit.
     ordered = sorted(query.terms, key=lambda term: term.id)
     asked = kept_ids([term.id for term in ordered])
-    weights = np.array([term.weight for term in ordered])
+    own = np.array([term.weight for term in ordered])
     postings = postings_of(corpus, asked)
     k1, b = settings.k1, settings.b
-    scores = bm25(corpus, postings, weights, k1=k1, b=b) * allowed
+    scores = bm25(corpus, postings, own, k1=k1, b=b) * allowed
     wholes = np.zeros(len(corpus))
     if settings.turns.whole or settings.items.whole:
-        wholes = by_best(whole_sessions(corpus, postings, weights, allowed, k1=k1, b=b))
+        wholes = by_best(whole_sessions(corpus, postings, own, allowed, k1=k1, b=b))
     if settings.feedback.passages:
         terms, weights = expansion(corpus, scores, asked, settings.feedback, k1)
         if len(terms):
             scores += bm25(corpus, postings_of(corpus, terms), weights, k1=k1, b=b) * allowed
-    return by_best(scores), wholes
+    scores = by_best(scores)
+    if query.questions:
+        # Each question has a best answer of its own, which may share few words with the query as a whole.
+        asks = [[term.id in question for term in ordered] for question in query.questions]
+        each = [by_best(bm25(corpus, postings, own * some, k1=k1, b=b) * allowed) for some in asks]
+        scores = by_best(scores + np.maximum.reduce(each))
+    return scores, wholes
 
 
 def _allowed(

@@ -78,6 +78,8 @@ QUESTIONS = tuple(
     sorted(
         _words(
             """为什么 什么 怎么 怎样 哪里 哪儿 哪个 哪些 哪位 哪种 多少 是否 如何 请问 告诉 可以 一下 关于 吗 呢 吧
+            什么时候 时候 哪一个 哪一种 哪一位 几个 几点 几号 多大 多久 多长 多高 多远 怎么样 叫什么 谁 啥 咋 来着 分别
+            到底 另外 其中 什麼時候 時候 哪一個 哪一種 幾個 幾點 幾號 多長 多遠 怎麼樣 誰 來著 分別
             為什麼 什麼 怎麼 哪裡 哪個 何時 何处 關於 嗎
             ですか ますか でしょうか ください どこ いつ だれ なぜ どう どの どれ なに
             무엇 어디 언제 누가 누구 어떻게 왜"""
@@ -87,6 +89,6 @@ QUESTIONS = tuple(
 """Words of a question in scripts without spaces: their bigrams say little."""
 
 SMALL_CHARACTERS = frozenset(
-    "的了是在我你他她它们們這这那和与與就也都还還很吗呢吧啊个個一不有说說被把给給对對到从從着著"
+    "的了是在我你他她它们們這这那和与與就也都还還很吗呢吧啊个個一不有说說被把给給对對到从從着著其该該之于於以及或而且但谁誰哪几幾啥"
 )
 """Chinese characters that serve grammar more often than meaning."""

@@ -24,6 +24,9 @@ MAX_DIMENSIONS = 4_096
 _VECTORS = b"V"
 _TOP = 127
 _EXACT = (1 << 24) - 1
+EXACT_DIMENSIONS = _EXACT // _TOP**2
+"""In no more dimensions the products of two vectors of blocks add up exactly in float32."""
+
 # How many rows are turned into float32 at a time: the piece stays in the processor's cache.
 _ROWS = 256
 
