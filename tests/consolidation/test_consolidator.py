@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
 from memoranda import Author, MemoryStore, create_deep_agent, open_store
 from memoranda.backends import CompositeBackend, FilesystemBackend, StateBackend, StoreBackend, by_org, by_user
@@ -298,6 +299,21 @@ def test_an_agents_factory_may_be_async_and_must_make_one(store: MemoryStore) ->
     assert "cannot be invoked" in (report.error or "")
 
 
+def test_an_agent_that_waits_for_a_person_is_parked(store: MemoryStore) -> None:
+    say(store, "I like tea.")
+
+    def factory(task: Task) -> Any:
+        write = call("write_file", file_path="/ann.md", content="Tea.")
+        model = ScriptedChatModel(script=[write, says("Done.")])
+        return create_deep_agent(
+            model=model, backend=task.files, interrupt_on={"write_file": True}, checkpointer=InMemorySaver()
+        )
+
+    report = consolidator(store, from_agent(factory), attempts=1).run(ANN)
+    assert (report.status, text(store, "/ann.md")) == ("parked", None)
+    assert "waits for a person" in (report.error or "")
+
+
 def test_a_task_says_who_when_and_what(store: MemoryStore) -> None:
     said = say(store, "I like tea.", org="acme", agent="helper")
     tasks: list[Task] = []
@@ -388,6 +404,20 @@ def test_a_retry_reads_no_turn_that_was_forgotten(store: MemoryStore) -> None:
     store.forget(thread="gone")
     fails.clear()
     assert (tending.retry(parked.run_id or "").status, text(store)) == ("applied", "- kept\n")
+
+
+def test_turns_that_were_forgotten_unread_are_passed_over(store: MemoryStore) -> None:
+    tending = consolidator(store)
+    say(store, "gone", thread="gone")
+    store.forget(thread="gone")
+    assert tending.run(ANN).status == "nothing"
+    say(store, "kept")
+    say(store, "gone too", thread="gone too")
+    store.forget(thread="gone too")
+    report = tending.run(ANN)
+    assert ([run.status for run in report.runs], text(store)) == (["applied"], "- kept\n")
+    assert (tending.run_all(), tending.status()) == ([], [])
+    assert store.verify().ok
 
 
 @pytest.mark.parametrize("in_loop", [False, True])

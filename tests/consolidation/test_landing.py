@@ -24,6 +24,7 @@ from memoranda.backends import (
     by_org,
     by_user,
 )
+from memoranda.backends.protocol import FilesCommitResult
 from memoranda.consolidation import Task
 from memoranda.errors import StoreBusyError
 from memoranda.store.changes import ChangeSet, CursorMove
@@ -178,13 +179,23 @@ def test_new_turns_during_a_run_wait_for_the_next(store: MemoryStore) -> None:
 
 def test_a_cursor_that_was_moved_by_another_lets_nothing_land(store: MemoryStore) -> None:
     say(store, "one", "two")
+    moves = [CursorMove("consolidation", ANN, 0, 1)]
 
     def work(task: Task) -> None:
         noting()(task)
-        store.commit(ChangeSet(advance=[CursorMove("consolidation", ANN, 0, 1)]))
+        if moves:
+            store.commit(ChangeSet(advance=[moves.pop()]))
 
-    report = consolidator(store, work).run(ANN)
+    tending = consolidator(store, work)
+    tending.on_demand(ANN)
+    job = store.jobs.claim(["consolidation"], worker="w")
+    assert job is not None
+    report = tending.step(job)
     assert (report.status, report.ok, text(store), store.runs.list()) == ("lost", False, None, [])
+    assert store.jobs.get(job.number).state == "waiting"
+    say(store, "three", first=3)
+    moves.append(CursorMove("consolidation", ANN, 1, 2))
+    assert (tending.run(ANN).status, text(store)) == ("applied", "- three\n")
 
 
 @pytest.mark.parametrize("guarded", [False, True])
@@ -403,6 +414,39 @@ def test_a_model_that_writes_outside_is_told_and_its_run_is_parked(store: Memory
     report = consolidator(store, model, target=outside(store, StateBackend())).run(ANN)
     assert (report.status, text(store, "/a.md", ("acme",))) == ("parked", None)
     assert "read-only" in told[0]
+
+
+@pytest.mark.parametrize("path", ["/", "/policies"])
+def test_a_folder_takes_nothing_along_that_is_not_its_own(store: MemoryStore, path: str) -> None:
+    store.write(("acme",), "/travel.md", "By train.")
+    store.write(ANN, "/facts.md", "mine")
+    say(store, "one", org="acme")
+    target = CompositeBackend(
+        StoreBackend(namespace=by_user, store=store), {"/policies/": StoreBackend(namespace=by_org, store=store)}
+    )
+    report = consolidator(store, lambda task: [task.files.delete(path)], target=target).run(ANN)
+    assert (report.status, text(store), text(store, "/travel.md", ("acme",))) == ("parked", "mine", "By train.")
+    moving = consolidator(store, lambda task: task.files.move(path, "/else"), target=target, name="moving")
+    assert moving.run(ANN).status == "parked"
+    assert text(store, "/travel.md", ("acme",)) == "By train."
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_work_cannot_land_by_itself(store: MemoryStore, in_loop: bool) -> None:
+    say(store, "one")
+    answers: list[FilesCommitResult] = []
+
+    async def work(task: Task) -> None:
+        noting()(task)
+        if in_loop:
+            answers.extend([await task.files.acommit_staged(), await task.files.apropose_staged()])
+        else:
+            answers.extend([task.files.commit_staged(), task.files.propose_staged()])
+        raise OSError("later")
+
+    assert consolidator(store, work, attempts=1).run(ANN).status == "parked"
+    assert all("lands by itself" in (answer.error or "") for answer in answers)
+    assert (text(store), store.proposals()) == (None, [])
 
 
 def test_what_lies_outside_may_be_read(store: MemoryStore) -> None:

@@ -172,14 +172,18 @@ class Consolidator:
         if dry_run:
             return (yield from preview(self, scope))
         report = RunReport(scope, "nothing")
+        lost: list[RunReport] = []
         while report.ok and (yield from self.next_span(scope)) is not None:
             passed = yield from by_hand(self, scope, mode or self.mode)
+            if passed.status == "lost" and len(lost) < self.conflict_attempts:  # such as when some of it was forgotten
+                lost.append(passed)
+                continue
             if passed.status == "nothing" or (passed.status == "busy" and report.runs):
                 break
             report = passed if report.status == "nothing" else report + passed
             if passed.status == "busy":
                 break
-        return report
+        return lost[-1] if lost and report.status == "nothing" else report
 
     run, arun = blocking(_run), awaiting(_run)
 
@@ -426,13 +430,13 @@ def _is_function(target: Any) -> bool:
 
 def _function(work: Any, limit_steps: int) -> Callable[[Task], Any]:
     """What does the work, from what a caller gave."""
-    if isinstance(work, str) or (not callable(work) and hasattr(work, "bind_tools")):
+    if isinstance(work, str) or hasattr(work, "bind_tools"):
         from memoranda.consolidation.agent import ready_made
 
         return ready_made(work, limit_steps=limit_steps)
     if not callable(work):
         raise InvalidConsolidatorError(
             f"{type(work).__name__} can do no work.",
-            "Pass a chat model or its name, a function of a Task, or from_agent(…).",
+            "Pass a chat model or its name, a function of a Task, or an agent as from_agent(lambda task: …).",
         )
     return work

@@ -14,16 +14,13 @@ from memoranda.backends.staging import StagedFile
 from memoranda.backends.steps import Steps, ask
 from memoranda.consolidation.places import home
 from memoranda.consolidation.tracing import TracedStage
-from memoranda.errors import LeaseLostError, MemorandaError, RunSettledError
+from memoranda.errors import LeaseLostError, RunSettledError
 from memoranda.store.changes import Author, ChangeSet, acting_as
 from memoranda.store.companions import Companion, Landed, accompanied
-from memoranda.store.effects import Body, Sql, query
-from memoranda.store.namespaces import encode_namespace
+from memoranda.store.effects import Body, Sql
 from memoranda.store.operations.context import Context
-from memoranda.store.operations.turn_reading import recorded
 from memoranda.store.runs import RunChange
 from memoranda.store.store import MemoryStore
-from memoranda.store.turns import RecordedTurn
 
 LandingMode: TypeAlias = Literal["apply", "propose"]
 
@@ -43,29 +40,24 @@ class Landing(NamedTuple):
     error: str = ""
 
 
-class _ForgottenError(MemorandaError):
-    """Turns were forgotten while they were worked through."""
-
-
 class _Travelling(Companion):
-    """A companion that tells how far it came, and refuses what comes from turns that were forgotten meanwhile.
+    """A companion that tells how far it came.
 
     Between here and the store all that goes wrong becomes a sentence. A rule or a hook that refuses does so before the
     store looks for a companion; what fails after that is the storage's fault, and may go well another time.
 
     Attributes:
         was_met: Whether the store has looked for it.
-        stopped: Why the record could not land.
+        lost: Why the record could not land.
     """
 
-    def __init__(self, inner: Companion, turns: Sequence[RecordedTurn], also: Sequence[Sql]) -> None:
+    def __init__(self, inner: Companion, also: Sequence[Sql]) -> None:
         self._has_landed = False
         super().__init__(self._body, inner.advance)
         self._inner = inner
-        self._turns = turns
         self._also = also
         self.was_met = False
-        self.stopped: Landing | None = None
+        self.lost: str | None = None
 
     @property
     def taken(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -80,32 +72,10 @@ class _Travelling(Companion):
     def _body(self, context: Context, landed: Landed) -> Body[list[Sql]]:
         try:
             statements = yield from self._inner.body(context, landed)
-            yield from self._check(context)
-        except MemorandaError as error:
-            self.stopped = stopped_by(error)
+        except (LeaseLostError, RunSettledError) as error:
+            self.lost = str(error)
             raise
         return [*statements, *self._also]
-
-    def _check(self, context: Context) -> Body[None]:
-        if not self._turns:
-            return
-        wanted = {turn.position for turn in self._turns}
-        rows = yield from query(
-            "turns_after",
-            tenant=context.tenant,
-            labels=encode_namespace(self._turns[0].namespace),
-            after=min(wanted) - 1,
-            limit=max(wanted) - min(wanted) + 1,
-        )
-        if not wanted <= {recorded(row).position for row in rows}:
-            raise _ForgottenError("Some of what was said was forgotten meanwhile.", "Work through what is left.")
-
-
-def stopped_by(error: MemorandaError) -> Landing | None:
-    """What it means for a run that its record could not land."""
-    if isinstance(error, _ForgottenError):
-        return Landing("conflict", str(error))
-    return Landing("lost", str(error)) if isinstance(error, (LeaseLostError, RunSettledError)) else None
 
 
 def changes_of(files: TracedStage, store: MemoryStore) -> tuple[RunChange, ...]:
@@ -146,7 +116,6 @@ def land(
     *,
     author: Author,
     mode: LandingMode,
-    turns: Sequence[RecordedTurn] = (),
     also: Sequence[Sql] = (),
 ) -> Steps[Landing]:
     """Let everything that is staged land, or wait as a proposal, with what records it.
@@ -157,10 +126,9 @@ def land(
         companion: What records the run.
         author: Who makes the changes.
         mode: Whether they apply, or wait for a reviewer.
-        turns: What they come from; nothing lands if some of it was forgotten meanwhile.
         also: Further statements of the same transaction.
     """
-    travelling = _Travelling(companion, turns, also)
+    travelling = _Travelling(companion, also)
     was_met = False
     result = FilesCommitResult()
     try:
@@ -172,9 +140,8 @@ def land(
             was_met = travelling.was_met
             if result.error is None and not travelling.taken:  # nothing changes, or it was there already
                 yield from ask(store.commit, ChangeSet((), author), on_conflict="return")
-    except MemorandaError:
-        if travelling.stopped is None:
-            raise
+    except (LeaseLostError, RunSettledError) as error:
+        return Landing("lost", str(error))
     if travelling.taken:
         return Landing("landed")
     return (yield from _why_not(store, travelling, result, was_met))
@@ -201,8 +168,8 @@ def _hold(event: WriteEvent) -> Hold:
 
 
 def _why_not(store: MemoryStore, travelling: _Travelling, result: FilesCommitResult, was_met: bool) -> Steps[Landing]:
-    if travelling.stopped is not None:
-        return travelling.stopped
+    if travelling.lost is not None:
+        return Landing("lost", travelling.lost)
     for move in travelling.advance:
         position = yield from ask(store.runs.cursor, move.consumer, move.scope)
         if position != move.expect:

@@ -73,7 +73,7 @@ def rendered(turns: Iterable[RecordedTurn], events: Sequence[Event], now: dateti
     for event in events:
         when = f" {day_and_time(event.at, zone)}" if event.at is not None else ""
         by = f", {_in_one_line(event.actor)}" if event.actor else ""
-        lines += ["", f"Noted in {event.path}{when}{by}:", _INDENT + _set_in(event.text.rstrip("\n"))]
+        lines += ["", f"Noted in {_in_one_line(event.path)}{when}{by}:", _INDENT + _set_in(event.text.rstrip("\n"))]
     return Rendered("\n".join(lines) + "\n", tuple(shown), labels)
 
 

@@ -184,7 +184,7 @@ def _landed(one: Pass, landing: Landing) -> Steps[Passed]:
             run = yield from ask(one.consolidator.store.runs.get, one.run_id)
             return Passed(one.report(run.status, runs=(run,)))
         case "lost":
-            return Passed(one.report("lost", error=landing.error))
+            return Passed((yield from _lost(one, landing.error)))
         case "refused":
             error: Exception = ChangeRefusedError(
                 f"The target refused what {one.consolidator.name!r} changed: {landing.error}",
@@ -197,6 +197,13 @@ def _landed(one: Pass, landing: Landing) -> Steps[Passed]:
         case "failed":
             error = WorkFailedError(f"The changes could not be stored: {landing.error}", "Try again.")
     return (yield from _failed(one, error))
+
+
+def _lost(one: Pass, error: str) -> Steps[RunReport]:
+    """Leave the range to whoever has it now; the job goes back, if it is still this worker's."""
+    if one.job is not None:
+        yield from ask(one.consolidator.store.jobs.release, one.job)
+    return one.report("lost", error=error)
 
 
 def _read_again(one: Pass) -> Steps[None]:
@@ -245,10 +252,9 @@ def _worked(one: Pass, who: ScopeOf) -> Steps[tuple[TracedStage, bool]]:
         )
         one.summary = yield from ask(consolidator.work.do, task)
         yield from consolidator.sources.fold(files, events, one.run_id)
-    if files.outside:
-        raise WroteOutsideError(
-            f"{consolidator.name!r} changed what is not its own: {files.outside[0]}", "Nothing of this run landed."
-        )
+    strayed = files.outside[0] if files.outside else files.stray()
+    if strayed is not None:
+        raise WroteOutsideError(f"{consolidator.name!r} changed what is not its own: {strayed}", "Nothing has landed.")
     one.diff = files.pending().diff()
     return files, is_due
 
@@ -265,11 +271,7 @@ def _land(one: Pass, files: TracedStage, mode: Any) -> Steps[Landing]:
     companion = (store.runs.rerecord if one.parked is not None else store.runs.record)(record, one.job)
     landing: LandingMode = "propose" if mode == "propose" else "apply"
     author = Author(f"consolidator:{one.consolidator.name}", run_id=one.run_id, reason=one.summary)
-    return (
-        yield from land(
-            files, store, companion, author=author, mode=landing, turns=one.span.turns, also=_follow_up(one)
-        )
-    )
+    return (yield from land(files, store, companion, author=author, mode=landing, also=_follow_up(one)))
 
 
 def _follow_up(one: Pass) -> list[Sql]:
@@ -302,5 +304,5 @@ def set_aside(one: Pass, error: str) -> Steps[RunReport]:
     try:
         run = yield from ask(runs.park, one.record(error=error), one.job)
     except (LeaseLostError, ConflictError, RunSettledError) as lost:
-        return one.report("lost", error=str(lost))
+        return (yield from _lost(one, str(lost)))
     return one.report("parked", runs=(run,), error=error)

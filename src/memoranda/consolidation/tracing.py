@@ -8,15 +8,21 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from memoranda.backends.places import Place
-from memoranda.backends.protocol import Base
+from memoranda.backends.protocol import Base, FilesCommitResult
 from memoranda.backends.stage_changes import Loaded, Stage
 from memoranda.backends.staged import StagedBackend
 from memoranda.backends.staging import StagedFile, Staging
 from memoranda.backends.steps import Steps
 from memoranda.files.format import FileData
+from memoranda.store.changes import Author
+
+_LANDS_BY_ITSELF: Final = (
+    "Error: what a consolidator changes lands by itself when its work is done, together with what it has read. "
+    "Return instead."
+)
 
 _because: ContextVar[tuple[str, ...] | None] = ContextVar("memoranda_because", default=None)
 
@@ -84,6 +90,38 @@ class TracedStage(StagedBackend):
         """Forget everything that is staged."""
         super().discard()
         self._traces = {}
+
+    def stray(self) -> str | None:
+        """Why something of what is staged is not the consolidator's to change; None: all of it is.
+
+        A folder that is deleted or moved takes files along that were not named.
+        """
+        if self._foreign is not None:
+            for file in self.pending().files:
+                for place in (file.origin, file.place):
+                    if place is not None and (why := self._foreign(place)) is not None:
+                        return why
+        return None
+
+    def commit_staged(self, *, author: Author | None = None) -> FilesCommitResult:
+        """Refused: a run lands when its work is done, with the cursor and its record."""
+        return FilesCommitResult(error=_LANDS_BY_ITSELF)
+
+    async def acommit_staged(self, *, author: Author | None = None) -> FilesCommitResult:
+        """Refused, likewise."""
+        return FilesCommitResult(error=_LANDS_BY_ITSELF)
+
+    def propose_staged(
+        self, *, author: Author | None = None, reason: str | None = None, source: str | None = None
+    ) -> FilesCommitResult:
+        """Refused, likewise."""
+        return FilesCommitResult(error=_LANDS_BY_ITSELF)
+
+    async def apropose_staged(
+        self, *, author: Author | None = None, reason: str | None = None, source: str | None = None
+    ) -> FilesCommitResult:
+        """Refused, likewise."""
+        return FilesCommitResult(error=_LANDS_BY_ITSELF)
 
     def _refusal(self, places: Sequence[Place]) -> str | None:
         if self._foreign is not None:
