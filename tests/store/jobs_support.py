@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from memoranda import MemoryStore, Turn
+from memoranda import ChangeSet, CursorMove, Job, MemoryStore, Turn
 from memoranda.store.values import to_microseconds
 
 
@@ -45,3 +45,15 @@ def process(code: str, *args: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", code, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
+
+
+def waiting(store: MemoryStore) -> list[Job]:
+    """The jobs that wait, oldest first."""
+    return store.jobs.list(state="waiting", limit=None)[::-1]
+
+
+def read_all(store: MemoryStore, *scope: str) -> None:
+    """Move the cursor of `tidy` behind all turns of a scope."""
+    position = store.runs.cursor("tidy", scope)
+    turns = max(turn.position for turn in store.turns(scope))
+    store.commit(ChangeSet(advance=[CursorMove("tidy", scope, position, turns)]))
