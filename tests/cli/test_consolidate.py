@@ -174,6 +174,21 @@ def test_show_and_runs(run: Run, run_json: RunJson, store: MemoryStore, app: str
     run("consolidate", "runs", "--status", "open", code=2)
 
 
+def test_hard_text_leaves_a_terminal_alone(run: Run, store: MemoryStore, app: str) -> None:
+    hard = "ann\x1b[2J"
+    store.record_turns((hard,), hard, [Turn(hard, "user", f"tea{hard}")])
+    store.schedules.put(hard, "consolidation", cron="0 0 * * *", prefix=(hard,))
+    every: dict[str, Any] = {"MEMORANDA_NAMESPACE": ""}
+    outputs = [run("consolidate", "status", **every).stdout, run("consolidate", "schedule", **every).stdout]
+    outputs.append(run("consolidate", "run", "--all", "--with", app, **every).stdout)
+    (found,) = store.runs.list()
+    outputs += [run("consolidate", "runs", **every).stdout]
+    shown = run("consolidate", "show", found.id, "--turns").stdout
+    outputs.append(shown.replace(f"+tea{hard}", ""))  # a file's text goes to a pipe as it is
+    outputs.append(run("consolidate", "undo", found.id).stdout)
+    assert all("\\x1b[2J" in text and "\x1b" not in text for text in outputs), outputs
+
+
 def test_blame_says_what_a_line_came_from(run: Run, run_json: RunJson, store: MemoryStore, app: str) -> None:
     store.write(("ann",), "/said.md", "# Said\n")
     for text in ("I like tea", "I like milk"):

@@ -93,7 +93,10 @@ def show(
             said = " ".join(turn.text.split())
             said = said if len(said) <= _WORDS else said[: _WORDS - 1] + "…"
             session.out.line(
-                (f"{human_time(turn.at)}  ", "dim"), (turn.message_id, "magenta"), f"  {turn.role}: ", printable(said)
+                (f"{human_time(turn.at)}  ", "dim"),
+                (printable(turn.message_id), "magenta"),
+                f"  {turn.role}: ",
+                printable(said),
             )
     if found.status == "parked":
         session.note(f"`memoranda consolidate retry {found.id} --with app.py:consolidator` tries it again.")
@@ -123,7 +126,7 @@ def status(
     if found:
         session.out.rows([_status_row(each) for each in found], right=frozenset({1}))
     else:
-        place = f" of {format_namespace(prefix)}" if prefix else ""
+        place = f" of {printable(format_namespace(prefix))}" if prefix else ""
         session.out.line(f"All that was said{place} is read by {printable(name)}; nothing waits.")
     parked = [each for each in found if each.parked]
     if parked:

@@ -167,7 +167,7 @@ def _row(found: Schedule) -> list[Part]:
 
 def _what(found: Schedule) -> str:
     """What makes its jobs, for which scopes."""
-    place = f" below {format_namespace(found.prefix)}" if found.prefix else ""
+    place = f" below {printable(format_namespace(found.prefix))}" if found.prefix else ""
     if found.kind == "cron":
         return f"{found.line} ({found.zone}){place}"
     minutes = found.minutes or 0.0
