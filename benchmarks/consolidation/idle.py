@@ -13,10 +13,9 @@ from rich.table import Table
 
 from benchmarks.consolidation.conversations import fill, read_on
 from benchmarks.consolidation.metering import Meter
-from benchmarks.consolidation.places import place
+from benchmarks.consolidation.places import hurried, place
 from benchmarks.support import running
 from benchmarks.support.bench import Bench
-from benchmarks.support.postgres import settle
 from memoranda import open_store
 from memoranda.backends import StoreBackend
 from memoranda.consolidation import Consolidator, Worker
@@ -33,14 +32,12 @@ def measure(engine: str, given: Bench) -> None:
     options = given.options
     size, seconds = options.schedule_scopes[0], options.idle_seconds
     with place(engine, "consolidation_idle", given.folder, given.server) as url, running.bars() as progress:
-        with open_store(url, index=False) as store:
+        with hurried(url) as filling, open_store(filling, index=False) as store:
             task = progress.add_task(f"{engine}: {size:,} scopes that have been read", total=size)
             fill(store, size, 1, lambda done: progress.update(task, advance=done))
             read_on(store, _NAME, ((number, 0, 1) for number in range(size)))
             store.schedules.put(_NAME, _NAME, cron="0 */6 * * *")
             store.schedules.put(f"{_NAME}-idle", _NAME, idle_minutes=30)
-        if engine == "postgres":
-            settle(url)
         progress.add_task(f"{engine}: an idle worker, for {seconds:g} s", total=None)
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
             found = alone.submit(idling, url, seconds).result()

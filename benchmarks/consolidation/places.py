@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import LiteralString
+from urllib.parse import urlsplit
 
-from benchmarks.support.postgres import database
+import psycopg
+from psycopg.sql import SQL, Identifier
+
+from benchmarks.support.postgres import database, settle
 
 
 @contextmanager
@@ -25,3 +30,27 @@ def place(engine: str, name: str, folder: Path, server: str | None) -> Iterator[
     assert server is not None
     with database(server, f"memoranda_bench_{name}") as url:
         yield url
+
+
+@contextmanager
+def hurried(url: str) -> Iterator[str]:
+    """The same store to be filled, where nothing has to survive a power cut; vacuumed and analysed afterwards.
+
+    Args:
+        url: Of a store that nobody has open; it is to be closed within the block.
+    """
+    if url.startswith("sqlite"):
+        yield url
+        return
+    name = Identifier(urlsplit(url).path.strip("/"))
+
+    def order(command: LiteralString) -> None:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(SQL(command).format(name))
+
+    order("ALTER DATABASE {} SET synchronous_commit = off")
+    try:
+        yield url
+    finally:
+        order("ALTER DATABASE {} RESET synchronous_commit")
+    settle(url)

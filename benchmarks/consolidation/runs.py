@@ -12,12 +12,11 @@ from benchmarks.concurrency import crew
 from benchmarks.concurrency.crew import Tally
 from benchmarks.consolidation.conversations import fill, scope_of
 from benchmarks.consolidation.metering import Used
-from benchmarks.consolidation.places import place
+from benchmarks.consolidation.places import hurried, place
 from benchmarks.consolidation.stations import Shift, station
 from benchmarks.support import running
 from benchmarks.support.bench import Bench
 from benchmarks.support.measure import WrongAnswerError, quantile
-from benchmarks.support.postgres import settle
 from memoranda import MemoryStore, open_store
 
 FLAT = 1.1
@@ -29,11 +28,9 @@ def measure(engine: str, given: Bench) -> None:
     options = given.options
     rows: dict[str, dict[str, Any]] = {}
     with place(engine, "consolidation_runs", given.folder, given.server) as url, running.bars() as progress:
-        with open_store(url) as store:
+        with hurried(url) as filling, open_store(filling) as store:
             task = progress.add_task(f"{engine}: recording conversations", total=options.scopes)
             fill(store, options.scopes, options.turns, lambda done: progress.update(task, advance=done))
-        if engine == "postgres":
-            settle(url)
         for work in options.works:
             for workers, concurrency in [(1, 1), *((count, options.concurrency) for count in options.workers)]:
                 name = f"{work}, {workers} × {concurrency}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from time import perf_counter, time_ns
 from typing import Any
@@ -11,11 +12,10 @@ from rich.table import Table
 
 from benchmarks.consolidation.conversations import fill, read_on, talk
 from benchmarks.consolidation.metering import Meter
-from benchmarks.consolidation.places import place
+from benchmarks.consolidation.places import hurried, place
 from benchmarks.support import running
 from benchmarks.support.bench import Bench
 from benchmarks.support.measure import WrongAnswerError, quantile
-from benchmarks.support.postgres import settle
 from memoranda import MemoryStore, open_store
 
 FOLLOWS = 0.1
@@ -104,18 +104,22 @@ def measure(engine: str, given: Bench) -> None:
 
 
 def _over(engine: str, size: int, given: Bench, progress: Callable[[int], None]) -> list[dict[str, Any]]:
-    with (
-        place(engine, f"consolidation_schedules_{size}", given.folder, given.server) as url,
-        open_store(url, index=False) as opened,
-    ):
-        clock = Clock()
-        store = MemoryStore(opened.engine, replace(opened.context, clock=clock), url=opened.url)
-        fill(store, size, 1, progress)
-        for consumer in _KINDS:
-            read_on(store, consumer, ((number, 0, 1) for number in range(size)))
-        if engine == "postgres":
-            settle(url)
-        return _scenes(Scene(store, clock, Meter(store), size), given.options.changed, given.options.schedule_scopes[0])
+    clock = Clock()
+    with place(engine, f"consolidation_schedules_{size}", given.folder, given.server) as url:
+        with hurried(url) as filling, _opened(filling, clock) as store:
+            fill(store, size, 1, progress)
+            for consumer in _KINDS:
+                read_on(store, consumer, ((number, 0, 1) for number in range(size)))
+        with _opened(url, clock) as store:
+            scene = Scene(store, clock, Meter(store), size)
+            return _scenes(scene, given.options.changed, given.options.schedule_scopes[0])
+
+
+@contextmanager
+def _opened(url: str, clock: Clock) -> Iterator[MemoryStore]:
+    """A store with that clock; nothing of it is searched, so nothing is indexed."""
+    with open_store(url, index=False) as store:
+        yield MemoryStore(store.engine, replace(store.context, clock=clock), url=store.url)
 
 
 def _scenes(scene: Scene, few: int, first_size: int) -> list[dict[str, Any]]:
