@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pytest
 
@@ -142,6 +143,26 @@ def test_clocks_that_are_changed_leave_no_day_out_and_none_twice(work: tuple[Mem
             now = clock.wait(minutes=15)
             fired += [now] * store.schedules.fire(["tidy"])
         assert len({moment.astimezone(UTC).date() for moment in fired}) == len(fired) == 4
+
+
+def test_a_zone_that_is_not_known_here_keeps_no_other_from_being_fired(
+    work: tuple[MemoryStore, Clock], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, clock = work
+    store.schedules.put("b", "tidy", cron="0 13 * * *")
+
+    def zone(name: str) -> ZoneInfo:
+        if name == "Europe/Berlin":
+            raise ZoneInfoNotFoundError(name)
+        return ZoneInfo(name)
+
+    store.schedules.put("a", "tidy", cron="30 14 * * *", zone="Europe/Berlin")
+    clock.wait(hours=1)
+    with monkeypatch.context() as patched:
+        patched.setattr("memoranda.store.due_times.ZoneInfo", zone)
+        assert store.schedules.fire(["tidy"]) == 1
+    assert "'Europe/Berlin' is not known on this machine. Install the package tzdata there." in caplog.text
+    assert store.schedules.fire(["tidy"]) == 1, "where it is known"
 
 
 def test_a_fan_out_makes_a_job_for_each_unread_scope(work: tuple[MemoryStore, Clock]) -> None:

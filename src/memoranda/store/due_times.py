@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from cronsim import CronSim, CronSimError
 
@@ -166,8 +166,14 @@ def latest_due(line: str, zone: str, first: datetime, now: datetime) -> datetime
 def _due(line: str, zone: str, after: datetime) -> Iterator[datetime]:
     """The times behind a moment at which a line is due, in UTC, in order."""
     last = after.astimezone(UTC)
+    try:
+        here = ZoneInfo(zone)
+    except ZoneInfoNotFoundError:
+        raise InvalidScheduleError(
+            f"The time zone {zone!r} is not known on this machine.", "Install the package tzdata there."
+        ) from None
     # The seconds behind the point belong to what has passed.
-    for local in CronSim(line, last.astimezone(ZoneInfo(zone))):
+    for local in CronSim(line, last.astimezone(here)):
         # On the day on which a clock is put back, what its wall says has been already.
         due = local.astimezone(UTC)
         if due > last:

@@ -7,10 +7,12 @@ and plans its next look for when the next one can be.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from memoranda.errors import InvalidScheduleError
 from memoranda.store.due_times import latest_due
 from memoranda.store.due_times import next_due as next_due_time
 from memoranda.store.effects import Batch, Body, Operation, Rows, Sql, query, transact
@@ -23,6 +25,8 @@ from memoranda.store.operations.schedule_rows import Found, found_in
 from memoranda.store.operations.unread import Mark, unread_idle
 from memoranda.store.schedules import Schedule
 from memoranda.store.values import to_datetime, to_microseconds
+
+logger = logging.getLogger(__name__)
 
 SLACK = 10 * 60_000_000
 """Turns are found that were recorded so much earlier than they became visible, by a slow writer or another clock."""
@@ -47,10 +51,14 @@ def fire(context: Context, queues: Sequence[str]) -> Operation[int]:
     due = yield from transact("read", partial(_all_due, context, names))
     made = 0
     for number, kind in due:
-        if kind == "cron":
-            made += yield from transact("write", partial(_fire_cron, context, number))
-        else:
-            made += yield from _fire_idle(context, number)
+        try:
+            if kind == "cron":
+                made += yield from transact("write", partial(_fire_cron, context, number))
+            else:
+                made += yield from _fire_idle(context, number)
+        except InvalidScheduleError as error:
+            # Another machine may know its time zone; and the others are due all the same.
+            logger.error("The schedule %d was not fired: %s", number, error)
     return made
 
 
