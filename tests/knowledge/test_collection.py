@@ -352,6 +352,16 @@ class TestPlaces:
         assert texts(notes.search("tea", k=1)) == ["Tea is what Ann likes on long winter evenings when nobody calls."]
         assert len(notes.all()) == 1
 
+    def test_a_copy_made_by_hand_is_no_memory(self, store: MemoryStore) -> None:
+        notes = Collection(None, store, ANN)
+        saved = notes.save("Likes tea.")
+        (entry,) = store.list_keys(ANN, "/memories/current")
+        item = store.get(ANN, entry.key)
+        assert item is not None
+        store.write(ANN, "/memories/current/copy", item.value)
+        assert [memory.id for memory in notes.all()] == [saved.id]
+        assert [memory.id for memory in notes.search("tea")] == [saved.id]
+
     def test_the_namespace_is_resolved_at_every_call(self, store: MemoryStore) -> None:
         whose = ["ann"]
         notes = Collection(None, store, lambda runtime: (whose[0],))

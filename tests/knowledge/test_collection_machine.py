@@ -170,6 +170,70 @@ class Judged(Facts):
         """Without an identity it is only known of each sentence whether it was forgotten."""
 
 
+class Careless(RuleBasedStateMachine):
+    """Whatever a model decides, right or wrong, no text is current twice and the times of a fact do not overlap."""
+
+    store: MemoryStore
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.namespace = ("careless", str(next(_namespaces)))
+        self.decision: tuple[str, int] = ("insert", 0)
+        self.told: list[tuple[str, int]] = []
+        self.model = ScriptedChatModel(script=[self._decide])
+        self.notes = Collection(None, self.store, self.namespace, model=self.model)
+
+    def _decide(self, messages: list[BaseMessage]) -> AIMessage:
+        listed = messages[1].text.partition("stored:\n")[2].splitlines()
+        ids = [line[1:].partition("]")[0] for line in listed]
+        kind, pick = self.decision
+        one = ids[pick % len(ids)]
+        if kind == "supersede":
+            return call("supersede_memories", ids=ids[: pick + 1])
+        if kind == "update":
+            return call("update_memory", id=one, memory={"text": f"Ann likes tea {pick}."})
+        return call("skip_memory", id=one) if kind == "skip" else call("insert_memory")
+
+    @rule(
+        number=st.integers(0, 5),
+        hour=st.integers(0, 20),
+        decision=st.tuples(st.sampled_from(["insert", "update", "supersede", "skip"]), st.integers(0, 3)),
+    )
+    def save(self, number: int, hour: int, decision: tuple[str, int]) -> None:
+        self.decision = decision
+        self._save(number, hour)
+        self.told.append((f"Ann likes tea {number}.", hour))
+
+    def _save(self, number: int, hour: int) -> None:
+        self.notes.save(f"Ann likes tea {number}.", at=moment(hour), sources=[f"{number}-{hour}"])
+
+    @precondition(lambda self: self.told)
+    @rule(data=st.data())
+    def tell_again(self, data: st.DataObject) -> None:
+        end = data.draw(st.integers(1, len(self.told)))
+        asked = len(self.model.requests)
+        digest = [each.digest for each in self.store.verify(self.namespace).namespaces]
+        for text, hour in self.told[:end]:
+            sources = [f"{text[-2]}-{hour}"]
+            assert self.notes.save(text, at=moment(hour), sources=sources).action == "skipped"
+        assert [each.digest for each in self.store.verify(self.namespace).namespaces] == digest
+        assert len(self.model.requests) == asked
+
+    @invariant()
+    def no_text_is_current_twice(self) -> None:
+        texts = [memory.text for memory in self.notes.all()]
+        assert len(texts) == len(set(texts))
+
+    @invariant()
+    def times_of_a_fact_do_not_overlap(self) -> None:
+        for hour in (0, 10, 20):
+            for memory in self.notes.all(at=moment(hour)):
+                history = self.notes.history(memory.id)
+                assert memory.id in {each.id for each in history}
+                for earlier, later in pairwise(history):
+                    assert earlier.valid_to is not None and earlier.valid_from <= earlier.valid_to <= later.valid_from
+
+
 SAYINGS = {
     "tea": ["Ann likes green tea.", "ann likes GREEN tea", "Green tea is what Ann likes."],
     "no tea": ["Ann does not like green tea.", "Ann doesn't like green tea!"],
@@ -223,7 +287,7 @@ def _run(machine: type[RuleBasedStateMachine], store: MemoryStore) -> None:
     Machine.store = store  # type: ignore[attr-defined]
     run_state_machine_as_test(
         Machine,
-        settings=settings(max_examples=sized(60, quick=12), stateful_step_count=sized(30, quick=12), deadline=None),
+        settings=settings(max_examples=sized(40, quick=10), stateful_step_count=sized(25, quick=12), deadline=None),
     )
 
 
@@ -233,6 +297,10 @@ def test_facts_are_true_when_they_were_stated(store: MemoryStore) -> None:
 
 def test_sentences_are_true_when_they_were_stated(store: MemoryStore) -> None:
     _run(Judged, store)
+
+
+def test_no_decision_of_a_model_breaks_a_timeline(store: MemoryStore) -> None:
+    _run(Careless, store)
 
 
 def test_sayings_never_pile_up(store: MemoryStore) -> None:

@@ -134,6 +134,41 @@ def test_a_fuller_memory_takes_the_place_of_another(store: MemoryStore) -> None:
     assert [memory.text for memory in notes.search("milk")] == [fuller]
 
 
+def test_a_fuller_memory_does_not_reach_into_what_was_true_before(store: MemoryStore) -> None:
+    def update(messages: list[BaseMessage]) -> AIMessage:
+        return call("update_memory", id=ids(0)(messages)[0], memory={"text": "Ann lives in Rome, by the river."})
+
+    notes, _ = deciding(store, supersede, update)
+    notes.save(PARIS, at=day(1))
+    notes.save(ROME, at=day(5))
+    updated = notes.save("Ann lives by the river.", at=day(3))
+    assert updated.action == "updated"
+    history = [(memory.text, memory.valid_from, memory.valid_to) for memory in notes.history(updated.id)]
+    assert history == [
+        (PARIS, day(1), day(5)),
+        (ROME, day(5), day(5)),
+        ("Ann lives by the river.", day(5), day(5)),
+        ("Ann lives in Rome, by the river.", day(5), None),
+    ]
+
+
+def test_an_update_to_what_another_memory_says_leaves_one_of_them(store: MemoryStore) -> None:
+    fuller = "Ann likes green tea with milk."
+
+    def update(messages: list[BaseMessage]) -> AIMessage:
+        listed = messages[1].text.partition("stored:\n")[2].splitlines()
+        (tea,) = [line[1:].partition("]")[0] for line in listed if "likes tea" in line]
+        return call("update_memory", id=tea, memory={"text": fuller})
+
+    notes, _ = deciding(store, call("insert_memory"), update)
+    kept, gone = notes.save(fuller, at=day(1)), notes.save("Ann likes tea.", at=day(2))
+    updated = notes.save("Ann likes her green tea milky.", at=day(3))
+    assert (updated.id, updated.action, updated.superseded) == (kept.id, "updated", (gone.id,))
+    assert [memory.text for memory in notes.all()] == [fuller]
+    old = notes.get(gone.id)
+    assert old is not None and old.superseded_by == kept.id
+
+
 def test_what_the_model_skips_is_not_stored(store: MemoryStore) -> None:
     notes, _ = deciding(store, lambda messages: call("skip_memory", id=ids(0)(messages)[0]))
     saved = notes.save("Ann drinks nothing but green tea.", at=day(1), sources=["m1"])
@@ -141,6 +176,33 @@ def test_what_the_model_skips_is_not_stored(store: MemoryStore) -> None:
     assert (skipped.id, skipped.action) == (saved.id, "skipped")
     (found,) = notes.all()
     assert (found.text, found.valid_from, found.sources) == ("Ann drinks nothing but green tea.", day(1), ("m1", "m2"))
+
+
+def test_what_was_understood_once_is_known_in_its_own_words(store: MemoryStore) -> None:
+    fuller = "Ann likes green tea, and drinks it with milk."
+
+    def update(messages: list[BaseMessage]) -> AIMessage:
+        return call("update_memory", id=ids(0)(messages)[0], memory={"text": fuller})
+
+    def skip(messages: list[BaseMessage]) -> AIMessage:
+        return call("skip_memory", id=ids(0)(messages)[0])
+
+    notes, model = deciding(store, update, skip, "not asked again")
+    told = [("Ann likes green tea.", 1), ("Ann drinks green tea with milk.", 3), ("Ann drinks green tea.", 5)]
+    for text, number in told:
+        notes.save(text, at=day(number), sources=[f"m{number}"])
+    digest = store.verify().namespaces
+    for text, number in told:
+        assert notes.save(text, at=day(number), sources=[f"m{number}"]).action == "skipped"
+        assert notes.save(text, sources=[f"m{number}"]).action == "skipped"
+    assert store.verify().namespaces == digest
+    # Said later once more, they still mean the fuller one.
+    for text, number in told:
+        assert notes.save(text, at=day(10 + number), sources=[f"m1{number}"]).action == "skipped"
+        assert notes.save(text).action == "skipped"
+    assert len(model.requests) == 2
+    assert [memory.text for memory in notes.all()] == [fuller]
+    assert [memory.text for memory in notes.all(at=day(1))] == [fuller]
 
 
 def test_what_is_superseded_late_goes_into_the_past(store: MemoryStore) -> None:

@@ -80,6 +80,7 @@ class Version:
         before: The id of the version before it of the same fact.
         after: The id of the one after it.
         superseded_by: The id of what took its place, of this fact or another.
+        is_reworded: Whether the version after it says the same in better words; then it never held itself.
         revision: The revision of the item that it was read from; 0: it is not stored yet.
     """
 
@@ -94,6 +95,7 @@ class Version:
     before: str | None = None
     after: str | None = None
     superseded_by: str | None = None
+    is_reworded: bool = False
     revision: int = 0
 
     def covers(self, moment: datetime) -> bool:
@@ -194,6 +196,7 @@ def to_item(version: Version) -> dict[str, Any]:
         "before": version.before,
         "after": version.after,
         "superseded_by": version.superseded_by,
+        "is_reworded": version.is_reworded,
     }
 
 
@@ -212,6 +215,7 @@ def from_item(value: Mapping[str, Any], revision: int) -> Version | None:
             value["before"],
             value["after"],
             value["superseded_by"],
+            bool(value["is_reworded"]),
             revision,
         )
     except (KeyError, TypeError, ValueError):

@@ -63,36 +63,48 @@ def place(timeline: Sequence[Version], statement: Statement) -> Placed:
     """
     known = find_known(timeline, statement)
     if known is not None:
-        return Placed(known.id, _replaced(timeline, known, _confirmed(known, statement)), is_new=False)
-    at, ordered = statement.at, list(timeline)
-    position = next((place for place, version in enumerate(ordered) if version.covers(at)), None)
-    if position is None:
-        return _between(ordered, statement)
-    covering = ordered[position]
-    later = next((moment for moment in covering.stated if moment > at), None)
-    until = tuple(moment for moment in covering.stated if moment <= at)
-    if later is not None:  # it was said again afterwards, so the new one held in between only
-        head = replace(covering, id=new_id(covering.slot), valid_to=at, stated=until, after=None, revision=0)
+        confirmed = _confirmed(known, statement)
+        return Placed(known.id, tuple(confirmed if one.id == known.id else one for one in timeline), is_new=False)
+    at, (firm, said) = statement.at, _parted(timeline)
+    before = timeline[0].before if timeline else None
+    position = next((place for place, version in enumerate(firm) if version.covers(at)), None)
+    covering = None if position is None else firm[position]
+    later = next((moment for moment in covering.stated if moment > at), None) if covering else None
+    if position is not None and covering is not None and later is not None:
+        # It was said again afterwards, so the new one held in between only.
+        until = tuple(moment for moment in covering.stated if moment <= at)
+        head = replace(covering, id=new_id(covering.slot), valid_to=at, stated=until, revision=0)
         middle = _version(statement, later)
         tail = replace(covering, valid_from=later, stated=covering.stated[len(until) :])
-        return Placed(middle.id, linked([*ordered[:position], head, middle, tail, *ordered[position + 1 :]]), True)
-    ordered[position] = replace(covering, valid_to=at)
-    follower = ordered[position + 1] if position + 1 < len(ordered) else None
-    if follower is not None and follower.digest == statement.digest and follower.valid_from == covering.valid_to:
-        ordered[position + 1] = _since(follower, statement)
-        return Placed(follower.id, linked(ordered), is_new=False)
-    new = _version(statement, covering.valid_to)
-    ordered.insert(position + 1, new)
-    return Placed(new.id, linked(ordered), is_new=True)
+        firm[position : position + 1] = [head, middle, tail]
+        return Placed(middle.id, _joined_up(firm, said, before), is_new=True)
+    if position is not None and covering is not None:
+        firm[position] = replace(covering, valid_to=at)
+        position += 1
+    else:
+        position = next((place for place, version in enumerate(firm) if version.valid_from > at), len(firm))
+    follower = firm[position] if position < len(firm) else None
+    until = covering.valid_to if covering else follower.valid_from if follower else None
+    if follower is not None and follower.digest == statement.digest and follower.valid_from == until:
+        firm[position] = _since(follower, statement)
+        return Placed(follower.id, _joined_up(firm, said, before), is_new=False)
+    new = _version(statement, until)
+    firm.insert(position, new)
+    return Placed(new.id, _joined_up(firm, said, before), is_new=True)
 
 
 def find_known(timeline: Sequence[Version], statement: Statement) -> Version | None:
     """The version that says this already: at that time, or from the same messages."""
     alike = [version for version in reversed(timeline) if version.digest == statement.digest]
-    told = next((version for version in alike if is_told_again(version, statement)), None)
-    if told is not None:
-        return told
-    return next((one for one in alike if one.covers(statement.at) or statement.at in one.stated), None)
+    told = find_told(alike, statement)
+    return told or next((version for version in alike if version.covers(statement.at)), None)
+
+
+def find_told(versions: Sequence[Version], statement: Statement) -> Version | None:
+    """The version that a statement only tells again: from the same messages, or of the same time."""
+    alike = [version for version in versions if version.digest == statement.digest]
+    again = (version for version in alike if is_told_again(version, statement))
+    return next(again, None) or next((version for version in alike if statement.at in version.stated), None)
 
 
 def is_told_again(version: Version, statement: Statement) -> bool:
@@ -100,18 +112,49 @@ def is_told_again(version: Version, statement: Statement) -> bool:
     return bool(statement.sources) and set(statement.sources) <= set(version.sources)
 
 
+def meant(timeline: Sequence[Version], statement: Statement) -> Statement:
+    """The statement in the better words that something like it was put into since."""
+    said = [place for place, version in enumerate(timeline) if version.digest == statement.digest]
+    if not said or not timeline[said[-1]].is_reworded:
+        return statement
+    better = next((version for version in timeline[said[-1] :] if not version.is_reworded), None)
+    if better is None:
+        return statement
+    return replace(statement, slot=better.slot, digest=better.digest, value=better.value)
+
+
+def noted(placed: Placed, statement: Statement) -> Placed:
+    """Keep that a statement was understood as the version in which it was placed, so that it is known the next time."""
+    firm, said = _parted(placed.versions)
+    words = said.setdefault(placed.id, [])
+    place = next((place for place, version in enumerate(words) if version.digest == statement.digest), None)
+    if place is None:
+        words.append(replace(_version(statement, None), is_reworded=True))
+    else:
+        known = words[place]
+        words[place] = replace(
+            known,
+            stated=_stated((*known.stated, statement.at)),
+            sources=_united(known.sources, statement.sources),
+        )
+    return replace(placed, versions=_joined_up(firm, said, placed.versions[0].before))
+
+
 def corrected(timeline: Sequence[Version], old: Version, statement: Statement) -> Placed:
     """Put a better wording in the place of a version: it holds since the old one did, which then never held."""
-    at = min(old.valid_from, statement.at)
+    firm, said = _parted(timeline)
+    position = next(place for place, version in enumerate(firm) if version.id == old.id)
+    # What held before keeps its time.
+    at = old.valid_from if position else min(old.valid_from, statement.at)
     new = replace(
         _version(statement, old.valid_to),
         valid_from=at,
-        stated=_stated((*old.stated, at, statement.at)),
-        sources=_joined(old.sources, statement.sources),
+        stated=_stated([moment for moment in (*old.stated, at, statement.at) if moment >= at]),
+        sources=_united(old.sources, statement.sources),
     )
-    position = next(place for place, version in enumerate(timeline) if version.id == old.id)
-    gone = replace(old, valid_from=at, valid_to=at)
-    return Placed(new.id, linked([*timeline[:position], gone, new, *timeline[position + 1 :]]), is_new=True)
+    firm[position] = new
+    said[new.id] = [*said.pop(old.id, []), replace(old, is_reworded=True)]
+    return Placed(new.id, _joined_up(firm, said, timeline[0].before), is_new=True)
 
 
 def closed(version: Version, at: datetime, by: str) -> Version:
@@ -145,32 +188,41 @@ def is_whole(versions: Sequence[Version]) -> bool:
     return follow and versions[0].before is None and versions[-1].after is None
 
 
-def linked(versions: Sequence[Version]) -> tuple[Version, ...]:
-    """The versions with their links to each other."""
-    own = {version.id for version in versions}
+def _parted(versions: Sequence[Version]) -> tuple[list[Version], dict[str, list[Version]]]:
+    """The versions that held, and those that each of them says in better words."""
+    firm: list[Version] = []
+    said: dict[str, list[Version]] = {}
+    waiting: list[Version] = []
+    for version in versions:
+        if version.is_reworded:
+            waiting.append(version)
+            continue
+        firm.append(version)
+        if waiting:
+            said[version.id] = waiting
+            waiting = []
+    return firm, said
+
+
+def _joined_up(firm: Sequence[Version], said: dict[str, list[Version]], before: str | None) -> tuple[Version, ...]:
+    """All versions in order, linked to each other; the first of them to what is not part of this."""
+    ordered: list[Version] = []
+    for version in firm:
+        moment = version.valid_from
+        ordered += [replace(one, valid_from=moment, valid_to=moment) for one in said.get(version.id, ())]
+        ordered.append(version)
+    own = {version.id for version in ordered}
     found: list[Version] = []
-    for position, version in enumerate(versions):
-        before = versions[position - 1].id if position else version.before
-        after = versions[position + 1].id if position + 1 < len(versions) else version.after
+    for position, version in enumerate(ordered):
+        after = ordered[position + 1].id if position + 1 < len(ordered) else None
         by = version.superseded_by
         if version.valid_to is None:
             by = None
         elif by is None or by in own or by == version.after:
             by = after
         found.append(replace(version, before=before, after=after, superseded_by=by))
+        before = version.id
     return tuple(found)
-
-
-def _between(ordered: list[Version], statement: Statement) -> Placed:
-    """Take in a statement of a time for which nothing is known."""
-    position = next((place for place, version in enumerate(ordered) if version.valid_from > statement.at), len(ordered))
-    follower = ordered[position] if position < len(ordered) else None
-    if follower is not None and follower.digest == statement.digest:
-        ordered[position] = _since(follower, statement)
-        return Placed(follower.id, linked(ordered), is_new=False)
-    new = _version(statement, None if follower is None else follower.valid_from)
-    ordered.insert(position, new)
-    return Placed(new.id, linked(ordered), is_new=True)
 
 
 def _version(statement: Statement, until: datetime | None) -> Version:
@@ -192,7 +244,7 @@ def _since(version: Version, statement: Statement) -> Version:
         version,
         valid_from=statement.at,
         stated=_stated((*version.stated, statement.at)),
-        sources=_joined(version.sources, statement.sources),
+        sources=_united(version.sources, statement.sources),
     )
 
 
@@ -201,11 +253,7 @@ def _confirmed(version: Version, statement: Statement) -> Version:
     stated = version.stated
     if statement.is_dated and version.covers(statement.at):
         stated = _stated((*stated, statement.at))
-    return replace(version, stated=stated, sources=_joined(version.sources, statement.sources))
-
-
-def _replaced(timeline: Sequence[Version], old: Version, new: Version) -> tuple[Version, ...]:
-    return tuple(new if version.id == old.id else version for version in timeline)
+    return replace(version, stated=stated, sources=_united(version.sources, statement.sources))
 
 
 def _stated(moments: Sequence[datetime]) -> tuple[datetime, ...]:
@@ -213,5 +261,5 @@ def _stated(moments: Sequence[datetime]) -> tuple[datetime, ...]:
     return tuple(ordered if len(ordered) <= _MOST_STATED else [ordered[0], *ordered[1 - _MOST_STATED :]])
 
 
-def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+def _united(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))

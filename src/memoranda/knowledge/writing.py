@@ -25,9 +25,12 @@ from memoranda.knowledge.timeline import (
     closed,
     corrected,
     find_known,
+    find_told,
     in_order,
     is_told_again,
     is_whole,
+    meant,
+    noted,
     place,
 )
 from memoranda.store.changes import Author, Change, ChangeSet
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 Action: TypeAlias = Literal["inserted", "updated", "superseded", "skipped"]
 
 _CANDIDATES: Final = 10
+_TRIES_TO_READ: Final = 5
 _ALIKE: Final = 50
 """So many memories of the same words in another order are compared with a new one."""
 _TRIES: Final = 20
@@ -103,25 +107,35 @@ class Step:
 
     def _try(self, statement: Statement) -> Steps[Saved | None]:
         """One attempt; None where somebody else was faster."""
+        if not self.identity and (statement.is_dated or statement.sources):
+            # The same words may have become part of several facts by now.
+            told = find_told((yield from self.past(statement.slot)), statement)
+            if told is not None:
+                return Saved(told.superseded_by or told.id if told.is_reworded else told.id, "skipped")
         timeline = yield from self._known_timeline(statement)
-        statement = _not_before(timeline, statement)
         if find_known(timeline, statement) is None:
             forgotten = yield from self._forgotten(timeline, statement)
             if forgotten is not None:
                 return Saved(forgotten, "skipped")
         if timeline:
-            return (yield from self._land(timeline, place(timeline, statement), statement))
-        if not self.identity:
-            near = yield from self._nearest(statement)
-            if near is not None:
-                same = replace(statement, slot=near.slot, digest=near.digest, value=near.value)
-                timeline = yield from self.timeline(near)
-                return (yield from self._land(timeline, place(timeline, same), same))
+            return (yield from self._tell(timeline, statement))
+        near = None if self.identity else (yield from self._nearest(statement))
+        if near is not None:
+            same = replace(statement, slot=near.slot, digest=near.digest, value=near.value)
+            return (yield from self._tell((yield from self.timeline(near)), same))
         candidates = [] if self.identity or self.model is None else (yield from self._related(statement))
         if self.model is None or not candidates:
             return (yield from self._land((), place((), statement), statement))
         decision = yield from decide(self.model, statement, candidates, self.schema, self.checked)
         return (yield from self._carry_out(decision, statement))
+
+    def _tell(self, timeline: Sequence[Version], statement: Statement) -> Steps[Saved | None]:
+        """Add a statement to a fact that it belongs to."""
+        statement = _not_before(timeline, statement)
+        if find_known(timeline, statement) is not None:
+            return (yield from self._land(timeline, place(timeline, statement), statement))
+        better = meant(timeline, statement)
+        return (yield from self._land(timeline, self._noted(place(timeline, better), statement), better))
 
     def _slot(self, value: Mapping[str, Any]) -> str:
         if self.identity:
@@ -160,14 +174,19 @@ class Step:
 
     def _related(self, statement: Statement) -> Steps[list[Version]]:
         """The current memories that a search finds about the same, for a model to look at."""
-        try:
-            hits = yield from ask(
-                self.store.recall, self.shelf.namespace, text_of(statement.value), k=_CANDIDATES, kinds=("item",)
-            )
-        except SearchUnavailableError:
-            return []
-        keys = dict.fromkeys(hit.key for hit in hits if hit.key.startswith(self.shelf.current_folder))
-        return (yield from self.read(list(keys)))
+        found: list[Version] = []
+        for _ in range(_TRIES_TO_READ):
+            try:
+                hits = yield from ask(
+                    self.store.recall, self.shelf.namespace, text_of(statement.value), k=_CANDIDATES, kinds=("item",)
+                )
+            except SearchUnavailableError:
+                return []
+            keys = dict.fromkeys(hit.key for hit in hits if hit.key.startswith(self.shelf.current_folder))
+            found = yield from self.read(list(keys))
+            if len(found) == len(keys):  # else one was superseded meanwhile, by what is to be found now
+                break
+        return found
 
     def _carry_out(self, decision: Decision, statement: Statement) -> Steps[Saved | None]:
         """Do what the model decided."""
@@ -177,23 +196,28 @@ class Step:
         timeline = yield from self.timeline(first)
         if not any(version.id == first.id and version.revision == first.revision for version in timeline):
             return None
-        if decision.kind == "skip":
-            same = replace(statement, slot=first.slot, digest=first.digest, value=first.value)
-            return (yield from self._land(timeline, place(timeline, same), same))
+        statement = _not_before(timeline, statement)
         if decision.kind == "supersede":
             return (yield from self._land(timeline, place(timeline, statement), statement, others))
-        better = replace(
-            statement,
-            value=decision.value,
-            digest=digest_of(decision.value),
-            slot=self._slot(decision.value),
-        )
+        value = first.value if decision.kind == "skip" else decision.value
+        better = replace(statement, slot=self._slot(value), digest=digest_of(value), value=value)
         if better.digest == first.digest:
-            return (yield from self._land(timeline, place(timeline, better), better))
-        if better.slot != first.slot and (yield from self.current(better.slot)) is not None:
-            # Another memory says just that: it stays, and this one goes.
-            return (yield from self._try(better))
-        return (yield from self._land(timeline, corrected(timeline, first, better), better, action="updated"))
+            return (yield from self._land(timeline, self._noted(place(timeline, better), statement), better))
+        other = yield from self.current(better.slot)
+        if other is None or other.id == first.id:
+            placed = self._noted(corrected(timeline, first, better), statement)
+            return (yield from self._land(timeline, placed, better, action="updated"))
+        # Another memory says just that already: it stays, and this one goes.
+        known = yield from self.timeline(other)
+        gone = closed(first, first.valid_from, other.id)
+        placed = self._noted(place(known, better), statement)
+        return (yield from self._land(known, placed, better, replaced=[(first, gone)], action="updated"))
+
+    def _noted(self, placed: Placed, statement: Statement) -> Placed:
+        """Keep the words of a statement that was understood as others, where it can be told that it is told again."""
+        said = next(version for version in placed.versions if version.id == placed.id)
+        can_tell = statement.is_dated or bool(statement.sources)
+        return noted(placed, statement) if can_tell and said.digest != statement.digest else placed
 
     def _land(
         self,
@@ -201,12 +225,14 @@ class Step:
         placed: Placed,
         statement: Statement,
         others: Sequence[Version] = (),
+        replaced: Sequence[tuple[Version, Version]] = (),
         action: Action | None = None,
     ) -> Steps[Saved | None]:
         """Write what is different now; None where somebody else was faster."""
-        others = [other for other in others if other.valid_from <= statement.at and placed.is_new]
-        before = (*timeline, *others)
-        after = (*placed.versions, *(closed(other, statement.at, placed.id) for other in others))
+        open_ = [other for other in others if other.valid_from <= statement.at and placed.is_new]
+        replaced = [*replaced, *((other, closed(other, statement.at, placed.id)) for other in open_)]
+        before = (*timeline, *(old for old, _ in replaced))
+        after = (*placed.versions, *(new for _, new in replaced))
         gone = tuple(
             old.id for old in before if old.valid_to is None and any(new.id == old.id and new.valid_to for new in after)
         )
@@ -320,8 +346,9 @@ class Step:
             return []
         wanted = [GetOp(self.shelf.namespace, key) for key in keys]
         items = cast("list[Any]", (yield from ask(self.store.batch, wanted)))
-        found = [None if item is None else from_item(item.value, item.revision) for item in items]
-        return [version for version in found if version is not None]
+        found = {key: from_item(item.value, item.revision) for key, item in zip(keys, items, strict=True) if item}
+        # What was copied or moved there by hand is not what it says.
+        return [version for key, version in found.items() if version is not None and self.shelf.key_of(version) == key]
 
     def changes(self, before: Sequence[Version], after: Sequence[Version]) -> list[Change]:
         """The changes that lead from some versions to others."""
