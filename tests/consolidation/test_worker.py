@@ -198,14 +198,14 @@ def test_the_heartbeat_keeps_the_lease_of_a_long_run(store: MemoryStore, store_u
     def work(task: Task) -> None:
         nonlocal runs
         runs += 1
-        time.sleep(1.2)
+        time.sleep(1.5)
         note(task)
 
     say(store, "ann", "hello")
     consolidator = noting(store, work)
     consolidator.on_demand(("ann",))
-    rival = Worker(other, [noting(other, work)], lease=0.5, poll=0.05)
-    with working(Worker(store, [consolidator], lease=0.5, poll=0.05)) as worker:
+    rival = Worker(other, [noting(other, work)], lease=1, poll=0.05)
+    with working(Worker(store, [consolidator], lease=1, poll=0.05)) as worker:
         until(lambda: runs)
         with working(rival):
             until(lambda: said(store, "ann"))
@@ -280,15 +280,18 @@ def test_what_was_missed_is_caught_up_once(store: MemoryStore) -> None:
 def test_an_idle_scope_is_re_armed_by_each_message(store: MemoryStore) -> None:
     consolidator = noting(store, note)
     consolidator.after_idle(0.6 / 60)
-    began = time.monotonic()
+    began = last = time.monotonic()
+    longest = 0.0  # on a busy machine the test itself may be silent for too long
     with working(Worker(store, [consolidator], poll=0.05)):
         for number in range(5):
             say(store, "ann", str(number))
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
             time.sleep(0.2)
-            assert said(store, "ann") == []
-        until(lambda: said(store, "ann"))
+            assert said(store, "ann") == [] or max(longest, time.monotonic() - last) > 0.5
+        until(lambda: len(said(store, "ann")) == 5)
     assert time.monotonic() - began >= 1.4
-    assert said(store, "ann") == ["0", "1", "2", "3", "4"] and len(store.runs.list("noting")) == 1
+    assert said(store, "ann") == ["0", "1", "2", "3", "4"]
+    assert len(store.runs.list("noting")) == 1 or longest > 0.5
 
 
 def test_a_message_that_comes_between_firing_and_running_re_arms_too(store: MemoryStore) -> None:
