@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from memoranda.backends.staged import StagedBackend
 from memoranda.backends.steps import Steps, ask
+from memoranda.consolidation.reading import next_span, turns_of
 from memoranda.consolidation.reports import RunReport
-from memoranda.consolidation.running import Pass, Passed, run_pass, turns_of
+from memoranda.consolidation.running import Pass, Passed, run_pass
 from memoranda.consolidation.sources import ScopeOf, Span, whose
 from memoranda.consolidation.task import Spent
 from memoranda.errors import StoreError
@@ -50,7 +51,7 @@ def by_hand(
     try:
         with beating(store, job):
             if parked is None:
-                span = yield from consolidator.next_span(scope)
+                span = yield from next_span(consolidator, scope)
             else:
                 span = Span(parked.after, parked.to)
                 span = Span(parked.after, parked.to, (yield from turns_of(consolidator, scope, span)))
@@ -75,7 +76,7 @@ def preview(consolidator: Consolidator, scope: Namespace) -> Steps[RunReport]:
     report = RunReport(scope, "nothing")
     over: StagedBackend | None = None
     last: ScopeOf | None = None
-    span = yield from consolidator.next_span(scope)
+    span = yield from next_span(consolidator, scope)
     while span is not None:
         who = whose(scope, span.turns)
         one = Pass(
@@ -86,7 +87,7 @@ def preview(consolidator: Consolidator, scope: Namespace) -> Steps[RunReport]:
         if passed.report.status != "preview" or not span.more:
             break
         over, last = one.over, who
-        span = yield from consolidator.next_span(scope, span.to)
+        span = yield from next_span(consolidator, scope, span.to)
     return report
 
 

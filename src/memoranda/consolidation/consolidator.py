@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, Final, Literal, TypeAlias, cast
+from collections.abc import Callable
+from typing import Any, Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
 from memoranda.backends.base import Backend
 from memoranda.backends.foreign import as_backend
-from memoranda.backends.runtime import acting_for
 from memoranda.backends.steps import Steps, ask
 from memoranda.consolidation.by_hand import by_hand, preview
 from memoranda.consolidation.errors import InvalidConsolidatorError
 from memoranda.consolidation.many import Many
-from memoranda.consolidation.places import is_resolved, may_lie_in
+from memoranda.consolidation.places import may_lie_in
+from memoranda.consolidation.reading import next_span
 from memoranda.consolidation.reports import RunReport, ScopeStatus
 from memoranda.consolidation.running import Pass, run_pass, set_aside
-from memoranda.consolidation.sources import Conversations, Limits, ScopeOf, Source, Span, together, whose
+from memoranda.consolidation.settings import check_numbers, checked_scope, is_function, work_of
+from memoranda.consolidation.sources import Conversations, Limits, ScopeOf, Source
 from memoranda.consolidation.statuses import statuses
-from memoranda.consolidation.task import Task
 from memoranda.consolidation.undoing import undoing
 from memoranda.consolidation.working import Work
 from memoranda.errors import RunSettledError
@@ -29,7 +27,6 @@ from memoranda.knowledge.pairs import awaiting, blocking
 from memoranda.store.changes import Author, Namespace
 from memoranda.store.due_times import checked_zone
 from memoranda.store.jobs import Job
-from memoranda.store.namespaces import InvalidNamespaceError, validate_labels
 from memoranda.store.schedules import Schedule
 from memoranda.store.store import MemoryStore
 
@@ -109,16 +106,14 @@ class Consolidator:
             )
         if mode not in _MODES:
             raise InvalidConsolidatorError(f"mode={mode!r} is not known.", 'Pass "apply" or "propose".')
-        for what, number in {
-            "max_turns": max_turns,
-            "max_bytes": max_bytes,
-            "attempts": attempts,
-            "conflict_attempts": conflict_attempts,
-            "timeout": 1 if timeout is None else timeout,
-            "limit_steps": limit_steps,
-        }.items():
-            if isinstance(number, bool) or not isinstance(number, (int, float)) or not number > 0:  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidConsolidatorError(f"{what}={number!r} makes no sense.", "Pass a number above 0.")
+        check_numbers(
+            max_turns=max_turns,
+            max_bytes=max_bytes,
+            attempts=attempts,
+            conflict_attempts=conflict_attempts,
+            timeout=1 if timeout is None else timeout,
+            limit_steps=limit_steps,
+        )
         self.store = store
         self.sources: Source = Conversations() if sources is None else sources
         self.name = self.sources.consumer if name is None else name
@@ -128,9 +123,9 @@ class Consolidator:
         self.zone = ZoneInfo(checked_zone(zone))
         self.limits = Limits(max_turns, max_bytes)
         self.attempts, self.conflict_attempts = attempts, conflict_attempts
-        self.work = Work(_function(work, limit_steps), timeout)
-        self._target = target if _is_function(target) else as_backend(target)
-        if isinstance(self._target, Backend) and not may_lie_in(store, self._target):
+        self.work = Work(work_of(work, limit_steps), timeout)
+        self.target = target if is_function(target) else as_backend(target)
+        if isinstance(self.target, Backend) and not may_lie_in(store, self.target):
             raise InvalidConsolidatorError(
                 f"No file of {target!r} lies in the store of this consolidator, so nothing could land there together "
                 "with what was read.",
@@ -138,13 +133,13 @@ class Consolidator:
             )
 
     def __repr__(self) -> str:
-        return f"Consolidator({self.name!r}, target={self._target!r})"
+        return f"Consolidator({self.name!r}, target={self.target!r})"
 
     def target_for(self, who: ScopeOf) -> Backend:
         """The target of a run."""
-        if isinstance(self._target, Backend):
-            return self._target
-        made: Any = self._target(who)
+        if isinstance(self.target, Backend):
+            return self.target
+        made: Any = self.target(who)
         return as_backend(made)
 
     # --- running ----------------------------------------------------------------------------------------------
@@ -168,12 +163,12 @@ class Consolidator:
             InvalidNamespaceError: The scope is no namespace.
             StoreError: The database cannot be reached.
         """
-        scope = _checked(scope)
+        scope = checked_scope(scope)
         if dry_run:
             return (yield from preview(self, scope))
         report = RunReport(scope, "nothing")
         lost: list[RunReport] = []
-        while report.ok and (yield from self.next_span(scope)) is not None:
+        while report.ok and (yield from next_span(self, scope)) is not None:
             passed = yield from by_hand(self, scope, mode or self.mode)
             if passed.status == "lost" and len(lost) < self.conflict_attempts:  # such as when some of it was forgotten
                 lost.append(passed)
@@ -203,7 +198,7 @@ class Consolidator:
         if job.scope is None:
             raise InvalidConsolidatorError(f"The job {job.number} is about no scope.", "Queue it with its scope.")
         began = time.monotonic()
-        span = yield from self.next_span(job.scope)
+        span = yield from next_span(self, job.scope)
         if span is None:
             is_ours = yield from ask(self.store.jobs.finish, job)
             return RunReport(job.scope, "nothing" if is_ours else "lost", seconds=time.monotonic() - began)
@@ -315,7 +310,7 @@ class Consolidator:
         """
         if job.scope is None:
             raise InvalidConsolidatorError(f"The job {job.number} is about no scope.", "Queue it with its scope.")
-        span = yield from self.next_span(job.scope)
+        span = yield from next_span(self, job.scope)
         if span is None:
             yield from ask(self.store.jobs.park, job, error=error)
             return RunReport(job.scope, "nothing", error=error)
@@ -384,59 +379,8 @@ class Consolidator:
         Returns:
             The job that a worker will do.
         """
-        job = yield from ask(self.store.jobs.enqueue, self.name, _checked(scope))
+        job = yield from ask(self.store.jobs.enqueue, self.name, checked_scope(scope))
         assert job is not None, "an origin of its own is never there already"
         return job
 
     on_demand, aon_demand = blocking(_on_demand), awaiting(_on_demand)
-
-    # --- parts ------------------------------------------------------------------------------------------------
-
-    def next_span(self, scope: Namespace, after: int | None = None) -> Steps[Span | None]:
-        """The range that comes next in a scope.
-
-        Args:
-            scope: The scope.
-            after: Behind which position; None: where the cursor stands.
-        """
-        if after is None:
-            after = yield from ask(self.store.runs.cursor, self.name, scope)
-        span = yield from self.sources.span(self.store, self.name, scope, after, self.limits)
-        return span if span is None else self._of_one(scope, span)
-
-    def _of_one(self, scope: Namespace, span: Span) -> Span:
-        """The range cut where it goes on with other people, if the target's files depend on whose the turns are."""
-        count = together(span.turns) if span.turns else 0
-        if count == len(span.turns):
-            return span
-        who = whose(scope, span.turns)
-        with acting_for(user_id=who.user, org_id=who.org, assistant_id=who.agent, store=self.store):
-            if isinstance(self._target, Backend) and is_resolved(self._target):
-                return span
-        return Span(span.after, span.turns[count - 1].position, span.turns[:count], more=True)
-
-
-def _checked(scope: Any) -> Namespace:
-    if isinstance(scope, str) or not isinstance(scope, (tuple, list)):
-        raise InvalidNamespaceError(f"{scope!r} is no namespace.", 'Give a tuple of labels, such as ("ann",).')
-    labels: Namespace = tuple(cast("Sequence[str]", scope))
-    validate_labels(labels)
-    return labels
-
-
-def _is_function(target: Any) -> bool:
-    return inspect.isfunction(target) or inspect.ismethod(target) or isinstance(target, partial)
-
-
-def _function(work: Any, limit_steps: int) -> Callable[[Task], Any]:
-    """What does the work, from what a caller gave."""
-    if isinstance(work, str) or hasattr(work, "bind_tools"):
-        from memoranda.consolidation.agent import ready_made
-
-        return ready_made(work, limit_steps=limit_steps)
-    if not callable(work):
-        raise InvalidConsolidatorError(
-            f"{type(work).__name__} can do no work.",
-            "Pass a chat model or its name, a function of a Task, or an agent as from_agent(lambda task: …).",
-        )
-    return work

@@ -19,6 +19,7 @@ from memoranda.consolidation.errors import (
 )
 from memoranda.consolidation.landing import Landing, LandingMode, changes_of, land
 from memoranda.consolidation.places import foreign
+from memoranda.consolidation.reading import turns_of
 from memoranda.consolidation.rendering import rendered
 from memoranda.consolidation.reports import RunReport
 from memoranda.consolidation.sources import ScopeOf, Span, whose
@@ -210,14 +211,6 @@ def _read_again(one: Pass) -> Steps[None]:
     """Read the turns of the range anew: some may have been forgotten meanwhile."""
     turns = yield from turns_of(one.consolidator, one.scope, one.span)
     one.span = replace(one.span, turns=turns)
-
-
-def turns_of(consolidator: Consolidator, scope: tuple[str, ...], span: Span) -> Steps[tuple[Any, ...]]:
-    """The turns of a range that are there at present, if the consolidator reads turns."""
-    if not consolidator.sources.reads_turns:
-        return ()
-    found = yield from ask(consolidator.store.turns, scope, None, after=span.after, limit=span.to - span.after)
-    return tuple(turn for turn in found if turn.position <= span.to)
 
 
 def _worked(one: Pass, who: ScopeOf) -> Steps[tuple[TracedStage, bool]]:
