@@ -14,6 +14,7 @@ import pytest
 
 from memoranda import Author, MemoryStore
 from memoranda.store.turns import Turn
+from memoranda.testing.scripted import ScriptedChatModel, call
 from tests.cli.conftest import Run, RunJson
 from tests.cli.support import PROGRAM, environment
 
@@ -118,6 +119,25 @@ def test_a_run_that_fails(run: Run, run_json: RunJson, store: MemoryStore, app: 
     assert run("cat", "/said.md").stdout == "milk\nbad\n"
     error = run_json("consolidate", "retry", parked.id, "--with", app, code=4)
     assert error["error"] == "RunSettledError" and error["remedy"]
+
+
+def test_the_ready_made_agent(run: Run, store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--model` keeps the files of the namespace whose conversations it reads."""
+    say(store, "ann", "I like tea")
+    asked: list[str] = []
+
+    def init_chat_model(name: str, **settings: Any) -> ScriptedChatModel:
+        asked.append(name)
+        wrote = call("write_file", path="/likes.md", content="- tea\n", turns=["t1"])
+        return ScriptedChatModel(script=[wrote, call("finish", summary="Ann likes tea.")])
+
+    monkeypatch.setattr("langchain.chat_models.init_chat_model", init_chat_model)
+    done = run("consolidate", "run", "--model", "anthropic:any", "--zone", "Europe/Paris").stdout
+    assert done.startswith("ann  applied") and done.endswith("Ann likes tea.\n") and asked == ["anthropic:any"]
+    assert run("cat", "/likes.md").stdout == "- tea\n"
+    say(store, "ann", "And milk")
+    store.jobs.enqueue("consolidation", ("ann",))
+    assert "ann  unchanged" in run("worker", "--model", "anthropic:any", "--until-idle").stdout  # it says the same
 
 
 def test_dry_run(run: Run, run_json: RunJson, store: MemoryStore, app: str) -> None:

@@ -34,7 +34,7 @@ def test_each_turn_once_whatever_dies(store_url: str, open_here: Opening) -> Non
     folding = consolidator(store, Folding(Doom(), 0, None))
     for scope in talk.said:
         folding.on_demand(scope)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while store.runs.unread(folding.name) or store.jobs.list(folding.name, state="running"):
         Worker(store, [folding], poll=0.25, pause=0.05).run(until_idle=True, signals=False)
         assert time.monotonic() < deadline
