@@ -4,79 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from memoranda import MemoryStore
-from memoranda.backends import StoreBackend
-from memoranda.consolidation.consolidator import Consolidator
 from memoranda.consolidation.doing import DEATHS
 from memoranda.consolidation.task import Task
 from memoranda.consolidation.worker import Worked, Worker
 from memoranda.errors import InvalidValueError, StoreClosedError
-from memoranda.store.turns import Turn
+from tests.consolidation.worker_support import SECONDS, note, noting, said, say, until, working
 
 Opening = Callable[..., MemoryStore]
-SECONDS = 20
-
-
-def say(store: MemoryStore, who: str, *texts: str) -> None:
-    """Somebody says something."""
-    before = len(store.turns((who,), limit=None))
-    turns = [Turn(f"{who}{before + number}", "user", text) for number, text in enumerate(texts)]
-    store.record_turns((who,), "t", turns)
-
-
-def noting(store: MemoryStore, work: Callable[[Task], Any], **settings: Any) -> Consolidator:
-    """A consolidator that keeps its files beside what was said."""
-    return Consolidator(
-        work, store=store, target=lambda of: StoreBackend(namespace=of.scope, store=store), name="noting", **settings
-    )
-
-
-def note(task: Task) -> None:
-    """Append what was said."""
-    task.files.append("/said.md", "".join(f"{turn.text}\n" for turn in task.turns))
-
-
-def said(store: MemoryStore, who: str) -> list[str]:
-    """What was noted."""
-    item = store.get((who,), "/said.md")
-    return [] if item is None else item.value["content"].split()
-
-
-def until(condition: Callable[[], Any], seconds: float = SECONDS) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it never came to be"
-        time.sleep(0.005)
-
-
-@contextmanager
-def working(worker: Worker, **how: Any) -> Iterator[Worker]:
-    """A worker in a thread of its own, ended at the end of the block."""
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            worker.run(**how)
-        except BaseException as error:  # noqa: BLE001 - raised in the test
-            failed.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield worker
-    finally:
-        worker.stop()
-        thread.join(SECONDS)
-        assert not thread.is_alive(), "the worker did not end"
-    assert failed == []
 
 
 def test_scopes_side_by_side_and_none_twice_at_once(store: MemoryStore) -> None:
@@ -243,82 +184,6 @@ def test_what_a_lost_lease_was_for_lands_once(store: MemoryStore, monkeypatch: p
     assert [each.outcome for each in slow] == ["lost"]
     assert len(attempts) == 2 and said(store, "ann") == ["hello"]
     assert len(store.runs.list("noting")) == 1 and len(store.history(("ann",), "/said.md")) == 1
-
-
-# --- triggers -------------------------------------------------------------------------------------------------
-
-
-def test_a_schedule_reaches_every_scope_with_something_new(store: MemoryStore) -> None:
-    consolidator = noting(store, note)
-    for who in ("ann", "bob"):
-        say(store, who, "hello")
-    consolidator.schedule("* * * * * *")
-    with working(Worker(store, [consolidator])):
-        until(lambda: said(store, "ann") and said(store, "bob"))
-        say(store, "cid", "late")
-        until(lambda: said(store, "cid"))
-    assert all(len(said(store, who)) == 1 for who in ("ann", "bob", "cid"))
-
-
-def test_what_was_missed_is_caught_up_once(store: MemoryStore) -> None:
-    """No worker ran for several due times."""
-    consolidator = noting(store, note)
-    say(store, "ann", "hello")
-    consolidator.schedule("* * * * * *")
-    time.sleep(2.2)
-    consolidator.schedule("0 0 1 1 *", name="rarely")
-    due = store.schedules.get("noting").next_due
-    assert due is not None and due < datetime.now(UTC) - timedelta(seconds=1)
-    spread: list[Worked] = []
-    store.schedules.fire(["noting"])
-    store.schedules.remove("noting")
-    Worker(store, [consolidator], report=spread.append).run(until_idle=True)
-    assert [each.outcome for each in spread] == ["spread", "done"]
-    assert said(store, "ann") == ["hello"]
-
-
-def test_an_idle_scope_is_re_armed_by_each_message(store: MemoryStore) -> None:
-    consolidator = noting(store, note)
-    consolidator.after_idle(0.6 / 60)
-    began = last = time.monotonic()
-    longest = 0.0  # on a busy machine the test itself may be silent for too long
-    with working(Worker(store, [consolidator], poll=0.05)):
-        for number in range(5):
-            say(store, "ann", str(number))
-            longest, last = max(longest, time.monotonic() - last), time.monotonic()
-            time.sleep(0.2)
-            assert said(store, "ann") == [] or max(longest, time.monotonic() - last) > 0.5
-        until(lambda: len(said(store, "ann")) == 5)
-    assert time.monotonic() - began >= 1.4
-    assert said(store, "ann") == ["0", "1", "2", "3", "4"]
-    assert len(store.runs.list("noting")) == 1 or longest > 0.5
-
-
-def test_a_message_that_comes_between_firing_and_running_re_arms_too(store: MemoryStore) -> None:
-    consolidator = noting(store, note)
-    say(store, "ann", "one")
-    consolidator.after_idle(0.2 / 60)
-    until(lambda: store.schedules.fire(["noting"]))
-    say(store, "ann", "two")
-    reports: list[Worked] = []
-    with working(Worker(store, [consolidator], poll=0.05, report=reports.append)):
-        until(lambda: said(store, "ann"))
-    assert [each.outcome for each in reports] == ["rearmed", "done"]
-    assert said(store, "ann") == ["one", "two"]
-
-
-def test_it_is_woken_in_its_own_process(store: MemoryStore) -> None:
-    consolidator = noting(store, note)
-    with working(Worker(store, [consolidator], poll=600)):
-        time.sleep(0.2)
-        say(store, "ann", "hello")
-        began = time.monotonic()
-        consolidator.on_demand(("ann",))
-        until(lambda: said(store, "ann"))
-        assert time.monotonic() - began < 2
-        say(store, "bob", "hello")
-        consolidator.schedule("* * * * * *")
-        until(lambda: said(store, "bob"), 3)
 
 
 # --- the end --------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from memoranda import MemoryStore, open_store
 from memoranda.consolidation.task import Task
 from memoranda.consolidation.worker import Worker
 from tests.consolidation.dying import fresh
-from tests.consolidation.test_worker import note, noting, said, say, until, working
+from tests.consolidation.worker_support import note, noting, said, say, until, working
 from tests.faults.test_server_loss import pg_ctl
 from tests.support.postgres import create_database, running_server
 

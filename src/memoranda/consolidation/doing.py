@@ -63,8 +63,8 @@ class Worked:
 
     def tally(self) -> Tally:
         """The same as one count."""
-        counts = self.outcome in ("done", "again", "parked", "lost")
-        return Tally(**{self.outcome: 1}) if counts else Tally()
+        done, again, parked, lost = (int(self.outcome == each) for each in ("done", "again", "parked", "lost"))
+        return Tally(done, again, parked, lost)
 
 
 @dataclass(frozen=True, slots=True)
