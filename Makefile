@@ -50,6 +50,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.store --quick
 	$(BIN)/python -m benchmarks.concurrency --quick
 	$(BIN)/python -m benchmarks.turn --quick
+	$(BIN)/python -m benchmarks.consolidation --quick
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -14,6 +14,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import apsw
+
 from memoranda import MemoryStore
 from memoranda.store.effects import Body, Transact
 
@@ -119,6 +121,11 @@ def _counting(effect: Transact, used: Used) -> Body[Any]:
     except StopIteration as stop:
         used.trips += not is_closed  # its commit
         return stop.value
+
+
+def page_cache() -> float:
+    """How much of it SQLite's page caches and the like have, in MB: they fill up to 32 MB for each connection."""
+    return apsw.memory_used() / 1e6
 
 
 def resident() -> float:

@@ -13,7 +13,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from benchmarks.concurrency.crew import Tally
-from benchmarks.consolidation.metering import Meter, Used, resident
+from benchmarks.consolidation.metering import Meter, Used, page_cache, resident
 from memoranda import MemoryStore, Turn, open_store
 from memoranda.backends import StoreBackend
 from memoranda.consolidation import Consolidator, RunReport, Task, Worker
@@ -195,10 +195,10 @@ class Shift:
 
 @dataclass(slots=True)
 class Memory:
-    """How much memory this process had after each run."""
+    """How much memory this process had after its runs, and how much of that SQLite's page caches."""
 
     done: int = 0
-    samples: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
+    samples: list[tuple[int, float, float]] = field(default_factory=list[tuple[int, float, float]])
     every: int = 1
 
     def look(self) -> None:
@@ -206,15 +206,18 @@ class Memory:
         self.done += 1
         if self.done % self.every:
             return
-        self.samples.append((self.done, resident()))
+        self.samples.append(self._now())
         if len(self.samples) > _SAMPLES:
             del self.samples[::2]
             self.every *= 2
 
-    def quarters(self) -> list[float]:
+    def quarters(self) -> list[tuple[float, float]]:
         """MB when a quarter, a half, three quarters and all was done; the same four times where nothing was."""
-        last = [(self.done, resident())]
+        samples = [*self.samples, self._now()]
         return [
-            next(size for done, size in [*self.samples, *last] if done >= self.done * share)
+            next((size, cached) for done, size, cached in samples if done >= self.done * share)
             for share in (0.25, 0.5, 0.75, 1.0)
         ]
+
+    def _now(self) -> tuple[int, float, float]:
+        return self.done, resident(), page_cache()
