@@ -91,7 +91,7 @@ def _lent_by_likeness(
 ) -> dict[Key, dict[Key, float]]:
     """What each passage lends each other one of its session, times its weight; of fewer passages than are sampled."""
     whole = {
-        key: [round(value / max(map(abs, mine)) * 127) for value in mine]
+        key: [float(round(value / max(map(abs, mine)) * 127)) for value in mine]
         for key in passages
         if (mine := scopes[key[0]].vectors.get(key[1])) and any(mine)
     }
