@@ -89,6 +89,7 @@ def _is_async(function: Any) -> bool:
 def _in_thread(function: Callable[[Task], Any], task: Task) -> Future[Any]:
     """Begin the work in a thread of its own, which no process waits for at its end."""
     future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()  # nobody can take it back from here on
     context = copy_context()
 
     def run() -> None:
@@ -99,11 +100,9 @@ def _in_thread(function: Callable[[Task], Any], task: Task) -> Future[Any]:
             elif inspect.isawaitable(answer):
                 answer = context.run(asyncio.run, _awaited(answer))
         except BaseException as error:  # noqa: BLE001 - raised where the work is waited for
-            if not future.cancelled():
-                future.set_exception(error)
+            future.set_exception(error)
         else:
-            if not future.cancelled():
-                future.set_result(answer)
+            future.set_result(answer)
 
     Thread(target=run, name="memoranda-consolidator", daemon=True).start()
     return future
