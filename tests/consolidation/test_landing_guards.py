@@ -144,7 +144,7 @@ def test_a_storage_that_fails_once_parks_nothing(
     transact = type(store.engine).transact
 
     def failing(engine: Any, effect: Any) -> Any:
-        if failures and effect.mode == "write" and waiting_companion() is not None:
+        if failures and effect.mode == "write" and waiting_companion(store.context) is not None:
             raise failures.pop()
         return transact(engine, effect)
 

@@ -160,6 +160,19 @@ def test_a_move_tells_what_was_at_both_ends(store: MemoryStore) -> None:
     assert noted.told[-1].before == {(ANN, "/tea.md"): 1, (ANN, "/gone.md"): 0}
 
 
+def test_another_store_leaves_it_alone(
+    store: MemoryStore, other_store_url: str, open_here: Callable[..., MemoryStore]
+) -> None:
+    mine = Noted()
+    companion = Companion(mine.body, store=store.context)
+    with accompanied(companion):
+        write(open_here(other_store_url))
+        assert not companion.taken
+        write(store)
+    assert companion.taken
+    assert len(mine.told) == 1
+
+
 def test_it_comes_along_from_an_event_loop(store: MemoryStore) -> None:
     async def both() -> tuple[bool, bool]:
         mine, other = Noted(), Noted()

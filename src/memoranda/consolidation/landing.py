@@ -52,22 +52,17 @@ class _Travelling(Companion):
     """
 
     def __init__(self, inner: Companion, also: Sequence[Sql]) -> None:
-        self._has_landed = False
-        super().__init__(self._body, inner.advance)
+        super().__init__(self._body, inner.advance, inner.store)
         self._inner = inner
         self._also = also
         self.was_met = False
         self.lost: str | None = None
 
-    @property
-    def taken(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether it has landed; the store asks this when it looks for a companion."""
-        self.was_met = True
-        return self._has_landed
-
-    @taken.setter
-    def taken(self, has_landed: bool) -> None:
-        self._has_landed = has_landed
+    def is_for(self, context: Context) -> bool:
+        """Whether it waits for what a store commits; the store asks this when it looks for a companion."""
+        found = super().is_for(context)
+        self.was_met = self.was_met or found
+        return found
 
     def _body(self, context: Context, landed: Landed) -> Body[list[Sql]]:
         try:

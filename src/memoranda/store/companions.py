@@ -43,17 +43,30 @@ class Companion:
         body: Looks at what lands, and gives the statements that travel along; it may lock and read, and what it
             raises undoes everything. It is called again when the transaction has to be repeated.
         advance: Cursors that move with it.
+        store: The settings of the store that it is for; others leave it alone. None: the first that commits.
 
     Attributes:
         taken: Whether it has landed.
     """
 
-    __slots__ = ("advance", "body", "taken")
+    __slots__ = ("advance", "body", "store", "taken")
 
-    def __init__(self, body: Callable[[Context, Landed], Body[list[Sql]]], advance: Sequence[CursorMove] = ()) -> None:
+    def __init__(
+        self,
+        body: Callable[[Context, Landed], Body[list[Sql]]],
+        advance: Sequence[CursorMove] = (),
+        store: Context | None = None,
+    ) -> None:
         self.body = body
         self.advance = tuple(advance)
+        self.store = store
         self.taken = False
+
+    def is_for(self, context: Context) -> bool:
+        """Whether it waits for what a store commits."""
+        if self.taken:
+            return False
+        return self.store is None or (self.store.database, self.store.tenant) == (context.database, context.tenant)
 
 
 _companion: ContextVar[Companion | None] = ContextVar("memoranda_companion", default=None)
@@ -76,7 +89,7 @@ def accompanied(companion: Companion) -> Generator[Companion]:
         _companion.reset(token)
 
 
-def waiting_companion() -> Companion | None:
-    """The companion of the innermost block, if nobody has taken it yet."""
+def waiting_companion(context: Context) -> Companion | None:
+    """The companion of the innermost block, if it is for this store and nobody has taken it yet."""
     companion = _companion.get()
-    return None if companion is None or companion.taken else companion
+    return companion if companion is not None and companion.is_for(context) else None

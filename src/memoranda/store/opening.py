@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -75,12 +76,13 @@ def open_store(
     except BaseException:
         engine.close()
         raise
+    identity = _identity(url, engine, state)
+    context = replace(context, database=identity)
     worker = None
     if settings.embedder is not None:
         from memoranda.store.embedding_worker import with_embedder
 
         context, worker = with_embedder(engine, context, settings.embedder)
-    identity = _identity(url, engine, state)
     return MemoryStore(engine, context, url=redacted(url), identity=identity, ttl=ttl, worker=worker)
 
 

@@ -68,7 +68,7 @@ def commit(context: Context, change_set: ChangeSet, *, opaque: bool = False) -> 
     check_change_set(change_set)
     planned = [plan(change, opaque=opaque) for change in change_set.changes]
     author = checked_author(change_set.author or Author())
-    companion = waiting_companion()
+    companion = waiting_companion(context)
     moves = plan_moves(change_set.advance if companion is None else [*change_set.advance, *companion.advance])
     if not planned and not moves and companion is None:
         return CommitResult()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 from memoranda.errors import InvalidValueError
 from memoranda.store.block_cache import BlockCache
@@ -34,6 +35,7 @@ class Context:
         embed_query: Gives the meaning of a query; called outside of transactions. None: words alone are searched.
         on_write: Told after every write that there may be something to embed.
         workers: Told when there may be something to do: functions that return at once, of this process's workers.
+        database: What tells the store's database from all others.
     """
 
     tenant: str = ""
@@ -46,6 +48,7 @@ class Context:
     embed_query: EmbedQuery | None = None
     on_write: Callable[[], None] | None = None
     workers: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]], compare=False)
+    database: str = field(default_factory=lambda: uuid4().hex, compare=False)
 
     def wake_workers(self) -> None:
         """Let this process's workers look at once; those of others look every few seconds."""

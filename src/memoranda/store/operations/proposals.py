@@ -74,7 +74,7 @@ def propose(
     author = checked_author(changes.author or current_author())
     for text in (reason, source):
         _check_words(text)
-    companion = waiting_companion()
+    companion = waiting_companion(context)
     moves = plan_moves(changes.advance if companion is None else [*changes.advance, *companion.advance])
     try:
         proposal = yield from transact(

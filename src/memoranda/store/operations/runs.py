@@ -38,7 +38,7 @@ def record(context: Context, run: RunRecord, job: Job | None = None) -> Companio
         yield from _insert(context, run, _status(landed), landed.now, job, changes=changes, proposal=landed.proposal)
         return statements
 
-    return Companion(body, [_move(run)])
+    return Companion(body, [_move(run)], context)
 
 
 def rerecord(context: Context, run: RunRecord, job: Job | None = None) -> Companion:
@@ -60,7 +60,7 @@ def rerecord(context: Context, run: RunRecord, job: Job | None = None) -> Compan
         row = row_of(context, run, _status(landed), landed.now, job, changes=changes, proposal=landed.proposal)
         return [*statements, Sql("replace_run", row)]
 
-    return Companion(body)
+    return Companion(body, store=context)
 
 
 def undoing(context: Context, id: str, *, by: str | None = None) -> Companion:
@@ -86,7 +86,7 @@ def undoing(context: Context, id: str, *, by: str | None = None) -> Companion:
             )
         return [_settled(found, "undone", found.run.changes, undone_by=plain(by) or "")]
 
-    return Companion(body)
+    return Companion(body, store=context)
 
 
 def park(context: Context, run: RunRecord, job: Job | None = None) -> Operation[Run]:
