@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from memoranda import Author, MemoryStore
 from memoranda.backends import (
     CompositeBackend,
@@ -13,9 +15,9 @@ from memoranda.backends import (
     by_org,
     by_user,
 )
-from memoranda.consolidation import Task
+from memoranda.consolidation import InvalidConsolidatorError, Task
 from memoranda.store.changes import ChangeSet, CursorMove
-from tests.consolidation.talking import ANN, consolidator, noting, say, text
+from tests.consolidation.talking import ANN, consolidator, files_of, noting, say, text
 from tests.support.scale import sized
 
 FACTS = "# Facts\n- lives in Berlin\n- drinks coffee\n"
@@ -243,3 +245,21 @@ def test_several_routes_of_one_store_land_together_or_not_at_all(store: MemorySt
         (("acme",), "/all.md"),
         (ANN, "/moved.md"),
     }
+
+
+def test_a_target_may_open_the_same_store_once_more(
+    store: MemoryStore, store_url: str, open_here: Callable[..., MemoryStore]
+) -> None:
+    say(store, "one", "two")
+    tending = consolidator(store, target=files_of(open_here(store_url)), max_turns=1)
+    report = tending.run(ANN)
+    assert ([run.status for run in report.runs], text(store)) == (["applied"] * 2, "- one\n- two\n")
+    assert store.runs.covered("consolidation", ANN) == [(0, 1), (1, 2)]
+
+
+def test_another_tenant_of_the_same_database_is_outside(
+    store: MemoryStore, store_url: str, open_here: Callable[..., MemoryStore]
+) -> None:
+    other = open_here(store_url, tenant="other")
+    with pytest.raises(InvalidConsolidatorError, match="lies in the store"):
+        consolidator(store, target=files_of(other))
