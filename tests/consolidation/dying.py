@@ -30,6 +30,8 @@ NAME = "folding"
 SEEN, COUNT = "/seen.md", "/count.md"
 LEASE = 1.5
 MOST_TURNS = 5
+COMMITTED = 1_000_000
+"""The number of a statement that stands for the moment behind a commit, of which its caller does not know yet."""
 
 Moment: TypeAlias = Literal["never", "before", "during", "after", "statement", "any"]
 MOMENTS: tuple[Moment, ...] = ("before", "during", "after", "statement", "statement", "any")
@@ -62,13 +64,16 @@ class Doom:
 
 
 class Trap:
-    """Kills the process at a statement, once it is set."""
+    """Kills the process at a statement, once it is set, or where SQLite has just committed."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._left: int | None = None
+        self.at_commit = False
         count_down(self, after=False)  # type: ignore[arg-type]
         if store.engine.name == "sqlite":
-            _trace(cast("Any", store.engine)._writer, self)  # type: ignore[arg-type]
+            writer = cast("Any", store.engine)._writer
+            _trace(writer, self)  # type: ignore[arg-type]
+            writer.set_wal_hook(lambda *_: die() if self.at_commit else 0)
 
     def set(self, number: int) -> None:
         """Let the n-th statement from now on be the last."""
@@ -109,6 +114,7 @@ class Folding:
         task.files.write(COUNT, str(int(text_of(task, COUNT) or 0) + len(task.turns)))
         if self._trap is not None and self._runs >= self._doom.run and self._doom.moment == "statement":
             self._trap.set(self._doom.number)
+            self._trap.at_commit = self._doom.number == COMMITTED
 
 
 def text_of(task: Task, path: str) -> str:
