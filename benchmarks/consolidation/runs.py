@@ -111,7 +111,7 @@ def _rates(title: str, rows: dict[str, dict[str, Any]]) -> Table:
     table = Table(
         title=title,
         title_justify="left",
-        caption="processes × scopes side by side in each; memory of the first process, SQLite's page caches (32 MB a connection) included",
+        caption="processes × scopes side by side in each; memory of the first process, SQLite's page caches included",
         caption_justify="left",
     )
     for name in ("who works", "runs/s", "per worker", "run: p50 · p95 ms", "MB at 25 · 50 · 75 · 100 %", "page cache"):
