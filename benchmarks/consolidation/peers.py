@@ -51,6 +51,10 @@ class Tended(Protocol):
         """Count everything so far as consolidated."""
         ...
 
+    def due(self, number: int) -> None:
+        """What a schedule does before a run."""
+        ...
+
     def run(self, number: int) -> None:
         """Consolidate what is new in a scope: a line for each turn."""
         ...
@@ -89,8 +93,13 @@ class Ours:
             ((number, 0, found[scope]) for number in numbers if (scope := scope_of(number)) in found),
         )
 
+    def due(self, number: int) -> None:
+        self._store.jobs.enqueue(_NAME, scope_of(number))
+
     def run(self, number: int) -> None:
-        self._consolidator.run(scope_of(number))
+        job = self._store.jobs.claim([_NAME], worker="bench")  # as a worker does it
+        assert job is not None and job.scope == scope_of(number)
+        self._consolidator.step(job)
 
     def document(self, number: int) -> str:
         item = self._store.get((*scope_of(number), "memories"), _PATH)
@@ -121,6 +130,9 @@ class Window:
 
     def settle(self, numbers: range) -> None:
         """Nothing: the window does not reach so far back."""
+
+    def due(self, number: int) -> None:
+        """Nothing: cron starts it."""
 
     def run(self, number: int) -> None:
         wanted: dict[str, Any] | None = {"updated": {"$gte": self._since}} if self._filtered else None
@@ -175,6 +187,7 @@ def _trial(each: Tended, earlier: int, turns: int) -> Trial:
         number = sample % _SCOPES
         said = turns_of(number, turns, earlier * turns + sample * turns)
         each.talk(number, earlier + sample, said)
+        each.due(number)
         return sample
 
     def after(sample: int, _: Any) -> None:

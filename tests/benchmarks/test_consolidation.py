@@ -131,6 +131,7 @@ def test_every_contender_notes_what_is_new_once(store: MemoryStore, kind: str) -
     for thread in (3, 4):
         said = conversations.turns_of(0, 2, 2 * thread)
         made.talk(0, thread, said)
+        made.due(0)
         made.run(0)
         assert [made.document(0).count(turn.text) for turn in said] == [1, 1]
     assert made.document(0).count("\n") == 4
