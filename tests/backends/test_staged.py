@@ -288,6 +288,18 @@ def test_history_shows_what_is_staged_first(staged: StagedBackend, files: StoreB
     assert [entry.operation for entry in staged.history("/new.md").revisions] == ["staged"]
 
 
+def test_a_staged_append_is_not_blamed_for_the_line_before_it(staged: StagedBackend, files: StoreBackend) -> None:
+    files.write("/windows.md", "one\r\ntwo\r\nthree")
+    staged.append("/windows.md", "four")
+    lines = staged.blame("/windows.md").lines or []
+    assert [(line.text, line.revision.revision) for line in lines] == [
+        ("one", 1),
+        ("two", 1),
+        ("three", 1),
+        ("four", 0),
+    ]
+
+
 def test_one_diff_of_everything(staged: StagedBackend) -> None:
     staged.write("/new.md", "new\n")
     staged.edit("/a.md", "two", "2")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import pytest
@@ -14,9 +14,18 @@ from hypothesis import strategies as st
 from memoranda.files import LineSplice, matching_blocks, splice_between, split_lines
 from memoranda.files.blame import blame
 
+some_lines = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\r\n", b"d\n", b"e\n"]), max_size=8)
 versions = st.lists(
-    st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n", b"e\n"]), max_size=8), min_size=1, max_size=8
+    st.tuples(some_lines, st.booleans()).map(
+        lambda drawn: [*drawn[0][:-1], *(line.rstrip(b"\n") if drawn[1] else line for line in drawn[0][-1:])]
+    ),
+    min_size=1,
+    max_size=8,
 )
+
+
+def texts(lines: Sequence[bytes]) -> list[bytes]:
+    return [line.rstrip(b"\r\n") for line in lines]
 
 
 def steps(history: list[list[bytes]]) -> Iterator[tuple[int, LineSplice | None]]:
@@ -33,7 +42,7 @@ def naive(history: list[list[bytes]]) -> list[int]:
         tail = len(after) - splice.start - splice.count
         middle = [revision] * splice.count
         region = after[splice.start : splice.start + splice.count]
-        for at, older, size in matching_blocks(region, splice.lines):
+        for at, older, size in matching_blocks(texts(region), texts(splice.lines)):
             for offset in range(size):
                 middle[at + offset] = written[splice.start + older + offset]
         written = written[: splice.start] + middle + written[len(written) - tail :]
@@ -45,20 +54,39 @@ def test_agrees_with_the_naive_way(history: list[list[bytes]]) -> None:
     assert blame(history[-1], steps(history)) == naive(history)
 
 
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 3), st.integers(0, 3)), max_size=20))
-def test_lines_that_never_repeat_are_told_exactly(edits: list[tuple[int, int, int]]) -> None:
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 20), st.integers(0, 3), st.integers(0, 3), st.sampled_from([b"\n", b"\r\n"]), st.booleans()
+        ),
+        max_size=20,
+    )
+)
+def test_lines_that_never_repeat_are_told_exactly(edits: list[tuple[int, int, int, bytes, bool]]) -> None:
     history = [[b"1 %d\n" % number for number in range(10)]]
-    for revision, (at, removed, added) in enumerate(edits, 2):
-        lines = list(history[-1])
+    for revision, (at, removed, added, end, is_ended) in enumerate(edits, 2):
+        lines = texts(history[-1])
         at = min(at, len(lines))
-        lines[at : at + removed] = [b"%d %d\n" % (revision, number) for number in range(added)]
-        history.append(lines)
+        lines[at : at + removed] = [b"%d %d" % (revision, number) for number in range(added)]
+        last = len(lines) - 1
+        history.append([line + (end if number < last or is_ended else b"") for number, line in enumerate(lines)])
     assert blame(history[-1], steps(history)) == [int(line.split()[0]) for line in history[-1]]
 
 
 def test_unchanged_lines_within_a_region_are_not_blamed() -> None:
     history = [split_lines(b"a\nb\nc\n"), split_lines(b"A\nb\nC\n")]
     assert blame(history[-1], steps(history)) == [2, 1, 2]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_line_is_not_blamed_on_who_ended_it(end: str) -> None:
+    history = [split_lines(text.encode()) for text in ("one", f"one{end}two", f"one{end}two{end}")]
+    assert blame(history[-1], steps(history)) == [1, 2]
+
+
+def test_other_ends_of_lines_are_not_other_lines() -> None:
+    history = [split_lines(b"a\nb\nc"), split_lines(b"a\r\nB\r\nc\r\n")]
+    assert blame(history[-1], steps(history)) == [1, 2, 1]
 
 
 def test_stops_reading_when_all_is_known() -> None:

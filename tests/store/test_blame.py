@@ -40,6 +40,14 @@ def test_blame_against_the_naive_way(shared: MemoryStore, edits: list[tuple[int,
     assert blamed(shared, ns) == blamed(shared, ns, len(texts))
 
 
+def test_an_append_is_not_blamed_for_the_line_before_it(shared: MemoryStore, ns: Namespace) -> None:
+    shared.append(ns, "/a.md", "one", author=Author("user:ann"))
+    shared.append(ns, "/a.md", "two", author=Author("user:bob"))
+    shared.append(ns, "/a.md", "three\n", author=Author("user:cy"))
+    found = [(line.text, line.revision.author.actor) for line in shared.blame(ns, "/a.md")]
+    assert found == [("one", "user:ann"), ("two", "user:bob"), ("three", "user:cy")]
+
+
 def test_blame_carries_author_and_number(shared: MemoryStore, ns: Namespace) -> None:
     shared.write(ns, "/a.md", "one\r\ntwo\nlast", author=Author("user:ann"))
     shared.edit(ns, "/a.md", "two", "2", author=Author("user:bob", reason="shorter"))

@@ -238,7 +238,7 @@ def blame(backend: Backend, staging: Staging, place: Place) -> Steps[BlameResult
         if answer.error is not None:
             return answer
         known = answer.lines or []
-    lines = [line.removesuffix("\n") for line in split_lines(file.after["content"])]
+    lines = [line.rstrip("\r\n") for line in split_lines(file.after["content"])]
     own = _revision(file, place, [])
     written = [own] * len(lines)
     for block in matching_blocks([line.text for line in known], lines):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from memoranda.files.delta import LineSplice
 from memoranda.files.matching import matching_blocks
@@ -10,6 +10,9 @@ from memoranda.files.matching import matching_blocks
 
 def blame(lines: list[bytes], steps: Iterable[tuple[int, LineSplice | None]]) -> list[int]:
     r"""Find the revision that wrote each line, walking back from the present.
+
+    A line belongs to whoever wrote its text: whoever ended it, because another line was to follow, or wrote all ends
+    anew as CRLF, did not.
 
     Each step costs as much as its splice is long. Steps are taken from the iterable only until every line
     has its revision, so that a generator need not read the whole history.
@@ -29,9 +32,11 @@ def blame(lines: list[bytes], steps: Iterable[tuple[int, LineSplice | None]]) ->
     Example:
         >>> blame([b"a\n", b"B\n"], [(2, LineSplice(1, 1, (b"b\n",))), (1, None)])
         [1, 2]
+        >>> blame([b"one\n", b"two"], [(2, LineSplice(0, 2, (b"one",))), (1, None)])
+        [1, 2]
     """
     written = [0] * len(lines)
-    current = list(lines)
+    current = _without_ends(lines)
     # For each line of the text at hand: its index in the newest text, or -1 if it did not live that long.
     origins = list(range(len(lines)))
     missing = len(lines)
@@ -42,7 +47,7 @@ def blame(lines: list[bytes], steps: Iterable[tuple[int, LineSplice | None]]) ->
         start, end = splice.start, splice.start + splice.count
         if start < 0 or end < start or end > len(current):
             raise ValueError(f"The splice of revision {revision} does not fit its text.")
-        older = splice.lines
+        older = _without_ends(splice.lines)
         before = [-1] * len(older)
         region = origins[start:end]
         # One line for one line is what most edits are, and needs no search for what they share.
@@ -68,3 +73,7 @@ def blame(lines: list[bytes], steps: Iterable[tuple[int, LineSplice | None]]) ->
             if origin >= 0:
                 written[origin] = revision
     return written
+
+
+def _without_ends(lines: Sequence[bytes]) -> list[bytes]:
+    return [line.removesuffix(b"\n").removesuffix(b"\r") for line in lines]

@@ -150,7 +150,7 @@ class BlameLine:
     Args:
         number: From 1.
         text: The line, without its end.
-        revision: The revision that wrote it as it stands.
+        revision: The revision that wrote its text; ending a line writes none.
     """
 
     number: int
