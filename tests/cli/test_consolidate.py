@@ -82,7 +82,7 @@ def test_run_one(run: Run, run_json: RunJson, store: MemoryStore, app: str) -> N
     say(store, "ann", "sugar")
     (report,) = run_json("consolidate", "run", "--with", app)["reports"]
     assert (report["status"], report["after"], report["to"], report["namespace"]) == ("applied", 2, 3, ["ann"])
-    assert report["runs"][0]["changes"][0]["sources"] == ["ann-2"]
+    assert report["runs"][0]["changes"][0]["sources"] == [3]
 
 
 def test_run_all(run: Run, run_json: RunJson, store: MemoryStore, app: str) -> None:
@@ -178,9 +178,9 @@ def test_show_and_runs(run: Run, run_json: RunJson, store: MemoryStore, app: str
         "By consolidation at ",
         "Read ann: turn 1",
         "Because: noted what was said",
-        "ann:/said.md r1  from ann-0",
+        "ann:/said.md r1  from #1",
         "+I like tea",
-        "ann-0  user: I like tea",
+        "#1  user: I like tea",
     ):
         assert said in text
     shape = run_json("consolidate", "show", found.id, "--turns")
@@ -243,7 +243,7 @@ def test_undo(run: Run, run_json: RunJson, store: MemoryStore, app: str) -> None
     run("consolidate", "run", "--with", app)
     second, first = store.runs.list()
     assert run("consolidate", "undo", second.id, "--actor", "user:ann", "--reason", "wrong").stdout == (
-        f"{second.id} is taken back.\n  append ann:/said.md r2  from ann-1\n"
+        f"{second.id} is taken back.\n  append ann:/said.md r2  from #2\n"
     )
     assert run("cat", "/said.md").stdout == "tea\n"
     undone = store.history(("ann",), "/said.md")[0]

@@ -42,7 +42,7 @@ def task_over(store: MemoryStore, *texts: str, **files: str) -> Task:
         store.write(SCOPE, f"/{name}.md", text)
     recorded(store, *texts)
     turns = tuple(store.turns(SCOPE, "monday"))
-    labels = {f"t{number}": turn.message_id for number, turn in enumerate(turns, 1)}
+    labels = {f"t{number}": turn for number, turn in enumerate(turns, 1)}
     stage = TracedStage(StoreBackend(namespace=SCOPE, store=store), [turn.message_id for turn in turns])
     text = "\n".join(f"[t{number}] user: {turn.text}" for number, turn in enumerate(turns, 1))
     return Task(SCOPE, "r-aaaaaa", turns, stage, text, BEGINNING, UTC, labels=labels)

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from memoranda import MemoryStore
 from memoranda.backends import StoreBackend
-from memoranda.consolidation import Consolidator, EventLog, sources_of
+from memoranda.consolidation import Consolidator, EventLog, Task, sources_of
 from memoranda.store.turns import Turn
 from memoranda.testing.scripted import ScriptedChatModel, call, calls
 from tests.consolidation.agent_support import SCOPE, costing, recorded
@@ -123,17 +123,32 @@ def test_a_run_knows_its_sources_its_cost_and_its_words(store: MemoryStore) -> N
     report = consolidator.run(SCOPE)
     (run,) = report.runs
     assert (run.tokens_in, run.tokens_out, run.model, run.summary) == (1900, 72, "scripted-1", "Ann drinks tea.")
-    assert [change.sources for change in run.changes] == [("monday-1", "monday-3")]
+    assert [change.sources for change in run.changes] == [(1, 3)]
     assert [turn.text for turn in sources_of(store, SCOPE, "/ann.md", line=1)] == ["I drink tea."]
     assert [turn.text for turn in sources_of(store, SCOPE, "/ann.md", line=2)] == ["I live in Porto."]
 
 
-@pytest.mark.xfail(reason="a run records message ids without their conversation, within which alone they are unique")
 def test_a_source_is_told_from_one_of_another_conversation_with_the_same_id(store: MemoryStore) -> None:
     store.record_turns(SCOPE, "monday", [Turn("m1", "user", "I drink tea.")])
     store.record_turns(SCOPE, "tuesday", [Turn("m1", "user", "I live in Porto.")])
     tending(store, write("/ann.md", "- Lives in Porto.\n", "t2"), DONE)[0].run(SCOPE)
     assert [turn.text for turn in sources_of(store, SCOPE, "/ann.md", line=1)] == ["I live in Porto."]
+
+
+def test_an_id_that_several_turns_have_names_none(store: MemoryStore) -> None:
+    for thread in ("monday", "tuesday"):
+        store.record_turns(SCOPE, thread, [Turn("m1", "user", thread)])
+    seen: list[int] = []
+
+    def work(task: Task) -> None:
+        for named in (task.turns[1], "t2", "[t2]"):
+            seen.append(task.turn(named).position)
+        with task.because("m1"):
+            pass
+
+    report = Consolidator(work, store=store, target=StoreBackend(namespace=SCOPE, store=store), attempts=1).run(SCOPE)
+    assert seen == [2, 2, 2]
+    assert report.status == "parked" and "Name the turn by its label" in str(report.error)
 
 
 async def test_the_same_for_an_event_loop(store: MemoryStore) -> None:

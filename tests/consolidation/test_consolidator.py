@@ -18,7 +18,7 @@ from tests.consolidation.talking import ANN, consolidator, files_of, noting, say
 
 
 def test_what_was_said_lands_with_the_cursor_and_the_run(store: MemoryStore) -> None:
-    said = say(store, "I like green tea.", "I live in Kyoto.")
+    say(store, "I like green tea.", "I live in Kyoto.")
     report = consolidator(store).run(ANN)
     assert (report.status, report.turns, report.after, report.to, report.ok) == ("applied", 2, 0, 2, True)
     assert text(store) == "- I like green tea.\n- I live in Kyoto.\n"
@@ -26,7 +26,7 @@ def test_what_was_said_lands_with_the_cursor_and_the_run(store: MemoryStore) -> 
     (run,) = report.runs
     assert run == store.runs.get(report.run_id or "")
     (change,) = run.changes
-    assert (change.key, change.revision, change.before, change.sources) == ("/facts.md", 2, 0, tuple(said))
+    assert (change.key, change.revision, change.before, change.sources) == ("/facts.md", 2, 0, (1, 2))
     revision = store.history(ANN, "/facts.md")[0]
     assert revision.author == Author("consolidator:consolidation", run_id=run.id, reason="Noted 2 turns.")
     assert store.runs.cursor("consolidation", ANN) == 2

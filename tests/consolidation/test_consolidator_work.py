@@ -112,7 +112,7 @@ def test_an_agent_of_ones_own_does_the_work(store: MemoryStore, in_loop: bool) -
 
 
 def test_an_agent_may_have_a_place_for_files_that_are_no_memory(store: MemoryStore) -> None:
-    said = say(store, "I like tea.")
+    say(store, "I like tea.")
 
     def factory(task: Task) -> Any:
         write = call("write_file", file_path="/memories/people/ann.md", content="- Likes tea.\n")
@@ -122,7 +122,7 @@ def test_an_agent_may_have_a_place_for_files_that_are_no_memory(store: MemorySto
 
     report = consolidator(store, from_agent(factory)).run(ANN)
     assert (report.status, text(store, "/people/ann.md")) == ("applied", "- Likes tea.\n")
-    assert [(change.key, list(change.sources)) for change in report.runs[0].changes] == [("/people/ann.md", said)]
+    assert [(change.key, list(change.sources)) for change in report.runs[0].changes] == [("/people/ann.md", [1])]
 
 
 def test_an_agents_factory_may_be_async_and_must_make_one(store: MemoryStore) -> None:
@@ -159,9 +159,13 @@ def test_a_task_says_who_when_and_what(store: MemoryStore) -> None:
     consolidator(store, tasks.append, instructions="Keep it short.", zone="Asia/Tokyo").run(ANN)
     (task,) = tasks
     assert (task.scope, task.user, task.org, task.agent) == (ANN, "ann", "acme", "helper")
-    assert (task.instructions, str(task.zone), dict(task.labels)) == ("Keep it short.", "Asia/Tokyo", {"t1": said[0]})
+    assert (task.instructions, str(task.zone), dict(task.labels)) == (
+        "Keep it short.",
+        "Asia/Tokyo",
+        {"t1": task.turns[0]},
+    )
     assert task.now.utcoffset() is not None
-    assert (task.message_id("[t1]"), task.message_id(said[0])) == (said[0], said[0])
+    assert {task.turn("[t1]"), task.turn(said[0]), task.turn(task.turns[0])} == {task.turns[0]}
     with pytest.raises(UnknownTurnError, match="there are t1 to t1"), task.because("t9"):
         pass
 

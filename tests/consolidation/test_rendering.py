@@ -49,10 +49,10 @@ def test_each_turn_has_its_label_its_date_and_its_speaker() -> None:
     ]
 
 
-def test_labels_lead_to_messages() -> None:
+def test_labels_lead_to_turns() -> None:
     found = rendered([turn("a", 1), turn("b", 7, thread="x")], (), NOW, UTC)
-    assert dict(found.labels) == {"t1": "monday-1", "t2": "x-7"}
-    assert [one.message_id for one in found.turns] == list(found.labels.values())
+    assert {label: turn.message_id for label, turn in found.labels.items()} == {"t1": "monday-1", "t2": "x-7"}
+    assert list(found.turns) == list(found.labels.values())
 
 
 def test_turns_stand_by_conversation_and_as_it_went() -> None:

@@ -103,8 +103,8 @@ def consolidate(store: MemoryStore, words: Words, scope: tuple[str, ...], after:
     job = store.jobs.claim(["tidy"], worker="w", number=made.number)
     assert job
     store.jobs.retry(job, error=words.text(42), at=job.due_at)
-    messages = tuple(turn.message_id for turn in store.turns(scope) if after < turn.position <= to)
-    change = RunChange(scope, "/list.md", "append", sources=messages, lines={words.text(43): messages} if own else {})
+    positions = tuple(turn.position for turn in store.turns(scope) if after < turn.position <= to)
+    change = RunChange(scope, "/list.md", "append", sources=positions, lines={words.text(43): positions} if own else {})
     began = datetime.now(UTC)
     error, summary = words.text(44), words.text(45)
     run = RunRecord(

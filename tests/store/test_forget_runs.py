@@ -36,10 +36,11 @@ def ran(store: MemoryStore, scope: tuple[str, ...], to: int, *changes: RunChange
 
 
 def test_a_conversation_leaves_nothing_of_itself_in_the_runs_over_it(store: MemoryStore) -> None:
-    gone, kept = say(store, *ANN, thread="gone", count=2), say(store, *ANN, thread="kept", count=2)
-    change = RunChange(ANN, "/x.md", "append", sources=(gone[0], kept[0]), lines={"a": (gone[1],), "b": (kept[0],)})
+    say(store, *ANN, thread="gone", count=2)
+    say(store, *ANN, thread="kept", count=2)
+    change = RunChange(ANN, "/x.md", "append", sources=(1, 3), lines={"a": (2,), "b": (3,)})
     both = ran(store, ANN, 3, change)
-    other = ran(store, ANN, 4, RunChange(ANN, "/x.md", "append", sources=(kept[1],)))
+    other = ran(store, ANN, 4, RunChange(ANN, "/x.md", "append", sources=(4,)))
     job = store.jobs.enqueue("tidy", ANN)
     assert job
     held = store.jobs.claim(["tidy"], worker="w")
@@ -50,7 +51,7 @@ def test_a_conversation_leaves_nothing_of_itself_in_the_runs_over_it(store: Memo
     left = store.runs.get(both.id)
     assert (left.summary, left.error, left.after, left.to, left.status) == (None, None, 0, 3, "applied")
     (change,) = left.changes
-    assert (change.sources, change.lines, change.revision) == ((kept[0],), {"b": (kept[0],)}, 1)
+    assert (change.sources, change.lines, change.revision) == ((3,), {"b": (3,)}, 1)
     assert store.runs.get(other.id) == other
     assert store.jobs.get(job.number).error is None
     assert (receipt.counts["cleared_runs"], receipt.counts["runs"]) == (1, 0)
@@ -79,10 +80,8 @@ def test_who_works_on_a_conversation_that_is_forgotten_begins_again(store: Memor
 
 
 def test_runs_over_others_say_nothing_of_a_namespace_that_is_gone(store: MemoryStore) -> None:
-    messages = say(store, *BOB, count=3)
-    mine = ran(
-        store, BOB, 1, RunChange(ANN, "/secret.md", "append", sources=(messages[0],)), RunChange(BOB, "/b.md", "x")
-    )
+    say(store, *BOB, count=3)
+    mine = ran(store, BOB, 1, RunChange(ANN, "/secret.md", "append", sources=(1,)), RunChange(BOB, "/b.md", "x"))
     waits = ran(store, BOB, 2, RunChange(ANN, "/wish.md", "append"), propose=True)
     other = ran(store, BOB, 3, RunChange(BOB, "/ann", "append"))
     assert waits.status == "proposed"

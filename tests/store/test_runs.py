@@ -55,8 +55,8 @@ def test_a_run_is_recorded_with_what_came_of_it(store: MemoryStore) -> None:
     store.write(ANN, "/log.md", "1")
     store.delete(ANN, "/log.md")
     told = (
-        RunChange(ANN, "/notes.md", "write", sources=("m1", "m2"), lines={"digest": ("m2",)}),
-        RunChange(ANN, "/old.md", "move", to="/new.md", sources=("m1",)),
+        RunChange(ANN, "/notes.md", "write", sources=(1, 2), lines={"digest": (2,)}),
+        RunChange(ANN, "/old.md", "move", to="/new.md", sources=(1,)),
         RunChange(ANN, "/was.md", "delete"),
     )
     run = noted(store, changes=told, model="m", tokens_in=7, tokens_out=3, attempts=2, summary="käse\0")
@@ -65,8 +65,8 @@ def test_a_run_is_recorded_with_what_came_of_it(store: MemoryStore) -> None:
     )
     found = store.runs.get(run.id)
     assert found.changes == (
-        RunChange(ANN, "/notes.md", "write", 1, 0, None, ("m1", "m2"), {"digest": ("m2",)}),
-        RunChange(ANN, "/old.md", "move", 1, 1, "/new.md", ("m1",)),
+        RunChange(ANN, "/notes.md", "write", 1, 0, None, (1, 2), {"digest": (2,)}),
+        RunChange(ANN, "/old.md", "move", 1, 1, "/new.md", (1,)),
         RunChange(ANN, "/was.md", "delete", 2, 1),
         RunChange(ANN, "/log.md", "append", 3, 0),
     ), "what it did not name is there too"
@@ -124,7 +124,7 @@ def test_who_has_lost_the_lease_lands_nothing(store: MemoryStore) -> None:
 
 
 def proposed(store: MemoryStore) -> tuple[RunRecord, str]:
-    run = noted(store, changes=(RunChange(ANN, "/notes.md", "write", sources=("m1",)),))
+    run = noted(store, changes=(RunChange(ANN, "/notes.md", "write", sources=(1,)),))
     with accompanied(store.runs.record(run)):
         proposal = store.propose(ChangeSet([NOTES]))
     found = store.runs.get(run.id)
@@ -140,7 +140,7 @@ def test_accepting_a_proposal_settles_its_run(store: MemoryStore) -> None:
     found = store.runs.get(run.id)
     assert (found.status, found.changes) == (
         "applied",
-        (RunChange(ANN, "/notes.md", "write", 1, 0, sources=("m1",)),),
+        (RunChange(ANN, "/notes.md", "write", 1, 0, sources=(1,)),),
     )
 
 
@@ -148,7 +148,7 @@ def test_accepting_with_other_changes_settles_its_run_with_those(store: MemorySt
     run, proposal = proposed(store)
     store.accept_proposal(proposal, changes=[Append(ANN, "/notes.md", "Likes coffee.")])
     (change,) = store.runs.get(run.id).changes
-    assert (change.operation, change.revision, change.sources) == ("append", 1, ("m1",))
+    assert (change.operation, change.revision, change.sources) == ("append", 1, (1,))
 
 
 def test_rejecting_a_proposal_settles_its_run(store: MemoryStore) -> None:
@@ -197,12 +197,12 @@ def test_a_parked_range_does_not_stop_what_follows_and_is_made_again(store: Memo
     land(store, noted(store, 2, 4), NOTES)
     assert store.runs.park(noted(store, id=run.id, attempts=2, error="again", tokens_in=5)).error == "again"
 
-    again = noted(store, id=run.id, tokens_in=1, changes=(RunChange(ANN, "/more.md", "write", sources=("m1",)),))
+    again = noted(store, id=run.id, tokens_in=1, changes=(RunChange(ANN, "/more.md", "write", sources=(1,)),))
     with accompanied(store.runs.rerecord(again, job_of(store))):
         store.commit(ChangeSet([Write(ANN, "/more.md", "x")]))
     found = store.runs.get(run.id)
     assert (found.status, found.error, found.attempts, found.tokens_in) == ("applied", None, 6, 11)
-    assert (found.changes[0].revision, found.changes[0].sources) == (1, ("m1",))
+    assert (found.changes[0].revision, found.changes[0].sources) == (1, (1,))
     assert (store.runs.cursor("tidy", ANN), store.runs.covered("tidy", ANN)) == (4, [(0, 2), (2, 4)])
     with pytest.raises(RunSettledError, match="not parked any more"), accompanied(store.runs.rerecord(again)):
         store.commit(ChangeSet([Write(ANN, "/twice.md", "x")]))

@@ -92,8 +92,8 @@ def _run(store: MemoryStore, run_id: str) -> Steps[Run | None]:
         return None
 
 
-def _sources(run: Run, line: BlameLine) -> Sequence[str]:
-    """The messages that a line of a run came from."""
+def _sources(run: Run, line: BlameLine) -> Sequence[int]:
+    """The positions of the turns that a line of a run came from."""
     for change in run.changes:
         lies_at = change.to or change.key
         if change.namespace == line.revision.namespace and line.revision.key in (lies_at, change.key):
@@ -101,11 +101,11 @@ def _sources(run: Run, line: BlameLine) -> Sequence[str]:
     return ()
 
 
-def _turns(store: MemoryStore, run: Run, message_ids: Sequence[str]) -> Steps[list[RecordedTurn]]:
-    if not message_ids or run.to <= run.after:
+def _turns(store: MemoryStore, run: Run, positions: Sequence[int]) -> Steps[list[RecordedTurn]]:
+    if not positions or run.to <= run.after:
         return []
     found = yield from ask(store.turns, run.scope, None, after=run.after, limit=run.to - run.after)
-    return [turn for turn in found if turn.position <= run.to and turn.message_id in message_ids]
+    return [turn for turn in found if turn.position <= run.to and turn.position in positions]
 
 
 def sources_of(

@@ -25,12 +25,12 @@ class Rendered:
     Args:
         text: The words.
         turns: The turns in the order in which they are shown.
-        labels: How each turn is called, such as `t12`, and the id of its message.
+        labels: How each turn is called, such as `t12`.
     """
 
     text: str
     turns: tuple[RecordedTurn, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    labels: Mapping[str, RecordedTurn] = field(default_factory=dict[str, RecordedTurn])
 
 
 def day_and_time(at: datetime, zone: tzinfo) -> str:
@@ -58,7 +58,7 @@ def rendered(turns: Iterable[RecordedTurn], events: Sequence[Event], now: dateti
         zone: The time zone in which dates and times are written.
     """
     shown = _by_thread(turns)
-    labels: dict[str, str] = {}
+    labels: dict[str, RecordedTurn] = {}
     lines = [
         f"Now it is {day_and_time(now, zone)} ({_name(zone, now)}). All dates and times here are in this time zone.",
         'Words such as "yesterday" or "next week" count from the date of the turn that they stand in, not from today.',
@@ -68,7 +68,7 @@ def rendered(turns: Iterable[RecordedTurn], events: Sequence[Event], now: dateti
         if turn.thread_id != thread:
             thread = turn.thread_id
             lines += ["", f"Conversation {_in_one_line(thread)}"]
-        labels[f"t{number}"] = turn.message_id
+        labels[f"t{number}"] = turn
         lines.append(_set_in(f"[t{number}] {day_and_time(turn.at, zone)}, {_speaker(turn)}: {turn.text}"))
     for event in events:
         when = f" {day_and_time(event.at, zone)}" if event.at is not None else ""

@@ -217,9 +217,7 @@ def _worked(one: Pass, who: ScopeOf) -> Steps[tuple[TracedStage, bool]]:
     """Let the consolidator do its work on a stage; and whether there was anything for it to do."""
     consolidator, store = one.consolidator, one.consolidator.store
     target = one.over if one.over is not None else consolidator.target_for(who)
-    files = TracedStage(
-        target, [turn.message_id for turn in one.span.turns], lambda place: foreign(store, target, place)
-    )
+    files = TracedStage(target, [turn.position for turn in one.span.turns], lambda place: foreign(store, target, place))
     events: tuple[Event, ...] = ()
     if consolidator.sources.reads_events and not (yield from _waits(one)):
         events = yield from consolidator.sources.events(files, consolidator.limits)

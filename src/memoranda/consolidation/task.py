@@ -52,7 +52,7 @@ class Task:
         agent: With which agent, likewise.
         instructions: What the consolidator was told to do.
         events: What agents have appended to the event log since the last run.
-        labels: How `text` calls each turn, such as `t12`, and the id of its message.
+        labels: How `text` calls each turn, such as `t12`.
         spent: What it has cost so far; see `used`.
 
     Example:
@@ -61,7 +61,7 @@ class Task:
         >>> from memoranda.consolidation import Consolidator
         >>> from memoranda.store.turns import Turn
         >>> def work(task):
-        ...     with task.because(task.turns[0].message_id):
+        ...     with task.because(task.turns[0]):
         ...         task.files.append("/facts.md", f"- {task.turns[0].text}")
         >>> with open_store("memory://") as store:
         ...     _ = store.record_turns(("ann",), "t1", [Turn("m1", "user", "I like tea.")])
@@ -83,42 +83,50 @@ class Task:
     agent: str | None = None
     instructions: str | None = None
     events: tuple[Event, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    labels: Mapping[str, RecordedTurn] = field(default_factory=dict[str, RecordedTurn])
     spent: Spent = field(default_factory=Spent)
 
     @contextmanager
-    def because(self, *turns: str) -> Generator[None]:
+    def because(self, *turns: RecordedTurn | str) -> Generator[None]:
         """Say which turns the changes inside the block come from; without it, all of the task's.
 
         Args:
-            *turns: Ids of messages, or labels as `text` shows them.
+            *turns: Turns of the task, their labels as `text` shows them, or the ids of their messages.
 
         Raises:
-            UnknownTurnError: The task has no such turn.
+            UnknownTurnError: The task has no such turn, or several with this id.
         """
-        with from_turns(tuple(dict.fromkeys(self.message_id(turn) for turn in turns))):
+        with from_turns(tuple(dict.fromkeys(self.turn(turn).position for turn in turns))):
             yield
 
-    def message_id(self, turn: str) -> str:
-        """The id of a turn's message.
+    def turn(self, name: RecordedTurn | str) -> RecordedTurn:
+        """A turn of the task.
 
         Args:
-            turn: The same id, or the label that `text` shows, with or without its brackets.
+            name: The label that `text` shows, with or without its brackets, or the id of its message; or itself.
 
         Raises:
-            UnknownTurnError: The task has no such turn.
+            UnknownTurnError: The task has no such turn, or several with this id.
         """
-        if any(one.message_id == turn for one in self.turns):
-            return turn
-        found = self.labels.get(turn.strip("[] "))
-        if found is None:
-            labels = [*self.labels]
-            known = f"there are {labels[0]} to {labels[-1]}" if labels else "there are none"
+        if isinstance(name, RecordedTurn):
+            found = [turn for turn in self.turns if turn.position == name.position]
+        else:
+            # An id is unique in its conversation only.
+            found = [turn for turn in self.turns if turn.message_id == name] or [
+                turn for label, turn in self.labels.items() if label == name.strip("[] ")
+            ]
+        if len(found) == 1:
+            return found[0]
+        if found:
             raise UnknownTurnError(
-                f"{turn!r} is no turn of this task.",
-                f"Name a turn by its message's id or by its label; {known}.",
+                f"Several turns of this task have the id {name!r}, in different conversations.",
+                "Name the turn by its label, or pass the turn itself.",
             )
-        return found
+        labels = [*self.labels]
+        known = f"there are {labels[0]} to {labels[-1]}" if labels else "there are none"
+        raise UnknownTurnError(
+            f"{name!r} is no turn of this task.", f"Name a turn by its message's id or by its label; {known}."
+        )
 
     def used(self, *, tokens_in: int = 0, tokens_out: int = 0, model: str | None = None) -> None:
         """Note what a call of a model has cost, for the run's record.

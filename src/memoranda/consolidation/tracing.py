@@ -24,13 +24,13 @@ _LANDS_BY_ITSELF: Final = (
     "Return instead."
 )
 
-_because: ContextVar[tuple[str, ...] | None] = ContextVar("memoranda_because", default=None)
+_because: ContextVar[tuple[int, ...] | None] = ContextVar("memoranda_because", default=None)
 
 
 @contextmanager
-def from_turns(message_ids: tuple[str, ...]) -> Generator[None]:
-    """Say which messages the changes inside the block come from."""
-    token = _because.set(message_ids)
+def from_turns(positions: tuple[int, ...]) -> Generator[None]:
+    """Say which turns the changes inside the block come from, by their positions."""
+    token = _because.set(positions)
     try:
         yield
     finally:
@@ -47,18 +47,18 @@ class Trace:
     """What one file's changes came from.
 
     Args:
-        sources: Ids of messages, for the file as a whole.
-        lines: Digests of added lines, with the ids of the messages that each came from.
+        sources: Positions of turns, for the file as a whole.
+        lines: Digests of added lines, with the positions of the turns that each came from.
     """
 
-    sources: dict[str, None] = field(default_factory=dict[str, None])
-    lines: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    sources: dict[int, None] = field(default_factory=dict[int, None])
+    lines: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
-    def add(self, old: str, new: str, message_ids: tuple[str, ...]) -> None:
+    def add(self, old: str, new: str, positions: tuple[int, ...]) -> None:
         """Note a change of the file's text."""
-        self.sources.update(dict.fromkeys(message_ids))
+        self.sources.update(dict.fromkeys(positions))
         for line in Counter(new.splitlines()) - Counter(old.splitlines()):
-            self.lines[line_digest(line)] = message_ids
+            self.lines[line_digest(line)] = positions
 
 
 class TracedStage(StagedBackend):
@@ -66,7 +66,7 @@ class TracedStage(StagedBackend):
 
     Args:
         backend: The target.
-        everything: The messages that changes come from where nothing else is said.
+        everything: The positions of the turns that changes come from where nothing else is said.
         foreign: Says why a file is not the consolidator's to change; None: it is.
 
     Attributes:
@@ -74,7 +74,7 @@ class TracedStage(StagedBackend):
     """
 
     def __init__(
-        self, backend: Any, everything: Sequence[str] = (), foreign: Callable[[Place], str | None] | None = None
+        self, backend: Any, everything: Sequence[int] = (), foreign: Callable[[Place], str | None] | None = None
     ) -> None:
         super().__init__(backend)
         self.outside: list[str] = []
@@ -148,18 +148,18 @@ class TracedStage(StagedBackend):
         before = self._stage.staging
         super()._take(trial)
         said = _because.get()
-        message_ids = self._everything if said is None else said
+        positions = self._everything if said is None else said
         for file in trial.staging.files:
-            self._note(file, before, message_ids)
+            self._note(file, before, positions)
 
-    def _note(self, file: StagedFile, before: Staging, message_ids: tuple[str, ...]) -> None:
+    def _note(self, file: StagedFile, before: Staging, positions: tuple[int, ...]) -> None:
         earlier = _earlier(file, before)
         was, path = (file.before if earlier is None else earlier.after), file.place.path
         if earlier is not None and earlier.place.path != path:
             self._traces[path] = self._traces.pop(earlier.place.path, Trace())
         elif earlier is not None and was is file.after:
             return
-        self._traces.setdefault(path, Trace()).add(_text(was), _text(file.after), message_ids)
+        self._traces.setdefault(path, Trace()).add(_text(was), _text(file.after), positions)
 
 
 def _earlier(file: StagedFile, before: Staging) -> StagedFile | None:

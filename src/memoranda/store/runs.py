@@ -25,8 +25,8 @@ class RunChange:
         revision: The revision that it made; 0 while it is proposed. Of a move, that of the new place.
         before: The revision before it; 0: the item did not exist.
         to: The key that it moved to; None: it stayed.
-        sources: The ids of the messages that it came from.
-        lines: For lines that it added: a digest of the line, and the ids of the messages that it came from.
+        sources: The positions of the turns that it came from.
+        lines: For lines that it added: a digest of the line, and the positions of the turns that it came from.
     """
 
     namespace: Namespace
@@ -35,8 +35,8 @@ class RunChange:
     revision: int = 0
     before: int = 0
     to: str | None = None
-    sources: tuple[str, ...] = ()
-    lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    sources: tuple[int, ...] = ()
+    lines: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
 
 @dataclass(frozen=True, slots=True)

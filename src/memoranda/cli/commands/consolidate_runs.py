@@ -94,7 +94,7 @@ def show(
             said = said if len(said) <= _WORDS else said[: _WORDS - 1] + "…"
             session.out.line(
                 (f"{human_time(turn.at)}  ", "dim"),
-                (printable(turn.message_id), "magenta"),
+                (f"#{turn.position}", "magenta"),
                 f"  {turn.role}: ",
                 printable(said),
             )
@@ -209,10 +209,10 @@ def _header(run: Run) -> list[tuple[Part, ...]]:
 
 
 def change_parts(change: RunChange) -> list[Part]:
-    """One item that a run changed, and the messages that led to it."""
+    """One item that a run changed, and the turns that led to it."""
     revision = f" r{change.revision}" if change.revision else ""
     to = f" to {printable(change.to)}" if change.to else ""
-    from_turns = f"  from {', '.join(map(printable, change.sources))}" if change.sources else ""
+    from_turns = f"  from {', '.join(f'#{position}' for position in change.sources)}" if change.sources else ""
     return [
         f"{change.operation} {_item(change.namespace, change.key)}{to}",
         (revision, "yellow"),

@@ -23,6 +23,7 @@ from memoranda.files.path import canonical_path
 
 if TYPE_CHECKING:
     from memoranda.consolidation.task import Task
+    from memoranda.store.turns import RecordedTurn
 
 TOKEN_LIMIT: Final = 8_000
 """How many tokens a tool's answer may have."""
@@ -161,8 +162,8 @@ class Work:
         if (wrong := objection(path, text, is_whole=is_whole)) is not None:
             raise ToolException(f"Error: {wrong}")
 
-    def _sources(self, turns: list[str], *paths: str) -> list[str]:
-        """The message ids of the turns that a change of some files comes from."""
+    def _sources(self, turns: list[str], *paths: str) -> list[RecordedTurn]:
+        """The turns that a change of some files comes from."""
         for path in paths:
             if in_folders(path, self.log):
                 raise ToolException(f"Error: {path} is in the log of events, which stays as it is. Keep other files.")
@@ -171,7 +172,7 @@ class Work:
         if not turns and self.task.labels and not self.task.events:
             raise ToolException(f"Error: the change names no turn. Pass those that it comes from; {self.turns_there}.")
         try:
-            return [self.task.message_id(turn) for turn in turns]
+            return [self.task.turn(turn) for turn in turns]
         except UnknownTurnError as error:
             raise ToolException(f"Error: {error}") from error
 

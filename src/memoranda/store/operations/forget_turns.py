@@ -139,7 +139,7 @@ def _forget(context: Context, labels: str, named: Named, name: str, seen: _Seen)
     rewritten = yield from _without(scope, listed, numbers, seen)
     threads = sorted({row[1] for row in rows})
     gone = 0
-    cleared = yield from clear_runs(context, labels, {row[0] & NUMBER_MASK: row[3] for row in rows})
+    cleared = yield from clear_runs(context, labels, {row[0] & NUMBER_MASK for row in rows})
     if rows:
         places = [{"namespace_id": scope.namespace_id, "thread_id": thread} for thread in threads]
         upto = {**place, "last_row": rows[-1][0]}

@@ -1,12 +1,13 @@
 """Forgetting what was to be done about a namespace, what came of it, and when it was planned.
 
-Runs of a namespace that stays keep their range, so that nothing is read twice; of what is forgotten they lose the ids
-of messages, the digests of lines that came from them, their summary and their error, which are made of what was said.
+Runs of a namespace that stays keep their range, so that nothing is read twice; of what is forgotten they lose the
+positions of turns, the digests of lines that came from them, their summary and their error, which are made of what was
+said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -80,13 +81,13 @@ def forget_schedules(context: Context, selection: Selection) -> Operation[int]:
     return len((yield from transact("write", partial(query, "forget_schedules", **place))))
 
 
-def clear_runs(context: Context, labels: str, said: Mapping[int, str]) -> Body[int]:
+def clear_runs(context: Context, labels: str, said: Collection[int]) -> Body[int]:
     """Take out of the runs over a namespace what came from turns that are forgotten.
 
     Args:
         context: The store's settings.
         labels: The namespace, whose row is locked.
-        said: The positions of the turns, and the ids of their messages.
+        said: The positions of the turns.
 
     Returns:
         From how many runs something was taken out.
@@ -100,7 +101,7 @@ def clear_runs(context: Context, labels: str, said: Mapping[int, str]) -> Body[i
     rows = yield from query("runs_over", **place, first=min(said), last=max(said))
     written: list[Sql] = []
     for number, after, to, changes, summary, error in rows:
-        gone = {message for position, message in said.items() if after < position <= to}
+        gone = {position for position in said if after < position <= to}
         if gone:
             left = encode_changes([_without(change, gone) for change in decode_changes(changes)])
             if left != changes or summary is not None or error is not None:
@@ -110,7 +111,7 @@ def clear_runs(context: Context, labels: str, said: Mapping[int, str]) -> Body[i
     return len(written)
 
 
-def _without(change: RunChange, gone: Collection[str]) -> RunChange:
+def _without(change: RunChange, gone: Collection[int]) -> RunChange:
     lines = {
         digest: left
         for digest, sources in change.lines.items()
