@@ -62,7 +62,7 @@ def test_every_operation_under_an_e_mail_address(files: StoreBackend, store: Mem
         "write",
     ]
     assert "-green" in (files.diff("/notes/tea.md", 1, 2).diff or "")
-    assert [line.revision.revision for line in files.blame("/notes/tea.md").lines or []] == [2, 3, 3]
+    assert [line.revision.revision for line in files.blame("/notes/tea.md").lines or []] == [2, 1, 3]
     assert text(files.at("/notes/tea.md", 1)) == "green\nblack"
     assert files.restore("/notes/tea.md", 1).revision == 4
     assert files.move("/notes", "/old").paths == ("/old/tea.md",)
