@@ -130,7 +130,7 @@ _FACES = {"jobs": "Jobs", "schedules": "Schedules", "runs": "Runs"}
 _KNOWLEDGE = {
     "A profile": ["Profile", "Patched", "Snapshot", "Misfit"],
     "A collection of facts": ["Collection", "Saved", "Memory", "memory_tools"],
-    "Worked examples": ["Examples"],
+    "Worked examples": ["Examples", "Example"],
     "Instructions that learn": ["Instructions", "Refined"],
     "Asking models": ["Attempt"],
 }
