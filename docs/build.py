@@ -6,6 +6,7 @@ import argparse
 import inspect
 import pkgutil
 import re
+import subprocess
 import sys
 import textwrap
 from collections.abc import Collection
@@ -189,7 +190,7 @@ def main() -> int:
 
 def pages() -> dict[str, str]:
     """The pages that come from docstrings, by name."""
-    return {
+    made = {
         "python.md": python_page(),
         "backends.md": backends_page(),
         "agents.md": agents_page(),
@@ -198,6 +199,13 @@ def pages() -> dict[str, str]:
         "consolidation.md": consolidation_page(),
         "errors.md": errors_page(),
     }
+    return {name: _formatted(text) for name, text in made.items()}
+
+
+def _formatted(page: str) -> str:
+    """A page whose examples are formatted as all code is, however they stand in their docstrings."""
+    asked = [sys.executable, "-m", "ruff", "format", "--stdin-filename", "page.md", "-"]
+    return subprocess.run(asked, input=page, capture_output=True, encoding="utf-8", check=True, cwd=REFERENCE).stdout
 
 
 def python_page() -> str:
