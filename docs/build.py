@@ -204,8 +204,9 @@ def pages() -> dict[str, str]:
 
 def _formatted(page: str) -> str:
     """A page whose examples are formatted as all code is, however they stand in their docstrings."""
-    asked = [sys.executable, "-m", "ruff", "format", "--stdin-filename", "page.md", "-"]
-    return subprocess.run(asked, input=page, capture_output=True, encoding="utf-8", check=True, cwd=REFERENCE).stdout
+    settings = REFERENCE.parents[1] / "pyproject.toml"
+    asked = [sys.executable, "-m", "ruff", "format", "--config", str(settings), "--stdin-filename", "page.md", "-"]
+    return subprocess.run(asked, input=page, capture_output=True, encoding="utf-8", check=True).stdout
 
 
 def python_page() -> str:
