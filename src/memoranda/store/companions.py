@@ -89,6 +89,16 @@ def accompanied(companion: Companion) -> Generator[Companion]:
         _companion.reset(token)
 
 
+@contextmanager
+def unaccompanied() -> Generator[None]:
+    """Let what is committed inside the block go without: it is somebody else's, such as a hook's own note."""
+    token = _companion.set(None)
+    try:
+        yield
+    finally:
+        _companion.reset(token)
+
+
 def waiting_companion(context: Context) -> Companion | None:
     """The companion of the innermost block, if it is for this store and nobody has taken it yet."""
     companion = _companion.get()

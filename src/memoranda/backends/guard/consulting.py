@@ -17,6 +17,7 @@ from memoranda.backends.hooks.events import Allow, Hold, Refuse, Replace, WriteE
 from memoranda.backends.protocol import EditFile
 from memoranda.backends.runtime import current_runtime, current_tool_call, read_channel, running_author
 from memoranda.backends.steps import Steps, block, consult, is_control_flow
+from memoranda.store.companions import unaccompanied
 
 logger = logging.getLogger(__name__)
 
@@ -111,10 +112,11 @@ def _ask_all(layers: Layers, plan: Plan, names: Sequence[tuple[str, ...]], *, re
 
 def _ask(hook: Any, event: WriteEvent) -> Steps[Any]:
     try:
-        if _is_large(event) and not _is_coroutine_function(hook):
-            answer = yield from block(partial(_called, hook, event))
-            return (yield from consult(lambda: answer))  # it may have made a coroutine all the same
-        return (yield from consult(hook, event))
+        with unaccompanied():  # what a hook writes itself is not the change that it is asked about
+            if _is_large(event) and not _is_coroutine_function(hook):
+                answer = yield from block(partial(_called, hook, event))
+                return (yield from consult(lambda: answer))  # it may have made a coroutine all the same
+            return (yield from consult(hook, event))
     except Exception as error:
         if is_control_flow(error):
             raise
