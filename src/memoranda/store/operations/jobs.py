@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from memoranda.errors import InvalidValueError, LeaseLostError
 from memoranda.store.changes import Namespace
@@ -130,47 +130,57 @@ def claim(
         (1, None, True)
     """
     names = [checked_queue(queue) for queue in queues]
-    if number is None:
-        # A look first: a worker that finds nothing keeps no writer waiting.
-        names = yield from transact("read", partial(_with_work, context, names))
-        if not names:
-            return None
-    row = {
+    row: dict[str, Any] = {
         "tenant": context.tenant,
         "worker": _checked_text(worker, "worker"),
         "lease": secrets.token_hex(12),
     }
-    return (yield from transact("write", partial(_claim, context, names, row, _span(lease), number)))
+    if number is not None:
+        row["number"] = checked_number(number)
+        takes = [Take(name, "take_this_job") for name in names]
+    else:
+        # A look first: a worker that finds nothing keeps no writer waiting, and asks only for what there is.
+        takes = yield from transact("read", partial(_with_work, context, names))
+    span = _span(lease)
+    for take in takes:
+        job = yield from transact("write", partial(_take, context, take, row, span))
+        if job is not None:
+            return job
+    return None
 
 
-def _with_work(context: Context, names: Sequence[str]) -> Body[list[str]]:
-    """The queues in which something is to be had, the one that waits longest first."""
+class Take(NamedTuple):
+    """One way to a job: a statement for a queue."""
+
+    queue: str
+    statement: str
+
+
+def _with_work(context: Context, names: Sequence[str]) -> Body[list[Take]]:
+    """Where something is to be had: the queue that waits longest first, in it what was left before what is new."""
     now = context.clock()
     places = [{"tenant": context.tenant, "queue": name} for name in names]
     found = yield Batch(
-        [Sql(statement, place) for place in places for statement in ("next_job_due", "next_lease_end")], last=True
+        [Sql(statement, place) for place in places for statement in ("next_lease_end", "next_job_due")], last=True
     )
-    since = [
-        min(int(rows[0][0]) for rows in pair if rows) for pair in zip(found[::2], found[1::2], strict=True) if any(pair)
-    ]
-    waiting = [name for name, pair in zip(names, zip(found[::2], found[1::2], strict=True), strict=True) if any(pair)]
-    return [name for at, name in sorted(zip(since, waiting, strict=True)) if at <= now]
+    waiting: list[tuple[int, str, list[Take]]] = []
+    for name, left, due in zip(names, found[::2], found[1::2], strict=True):
+        ways = [
+            (int(rows[0][0]), statement)
+            for rows, statement in ((left, "take_over_job"), (due, "take_next_job"))
+            if rows
+        ]
+        ways = [way for way in ways if way[0] <= now]
+        if ways:
+            waiting.append((min(ways)[0], name, [Take(name, statement) for _, statement in ways]))
+    return [take for _, _, takes in sorted(waiting) for take in takes]
 
 
-def _claim(
-    context: Context, names: Sequence[str], row: dict[str, Any], span: int, number: int | None
-) -> Body[Job | None]:
+def _take(context: Context, take: Take, row: dict[str, Any], span: int) -> Body[Job | None]:
     now = context.clock()
-    row = {**row, "now": now, "lease_until": now + span}
-    statements = ("take_over_job", "take_next_job")
-    if number is not None:
-        statements, row = ("take_this_job",), {**row, "number": checked_number(number)}
-    for name in names:
-        for statement in statements:
-            rows = yield from query(statement, **row, queue=name)
-            if rows:
-                return job_of(rows[0])
-    return None
+    given = {**row, "queue": take.queue, "now": now, "lease_until": now + span}
+    (rows,) = yield Batch([Sql(take.statement, given)], last=True)
+    return job_of(rows[0]) if rows else None
 
 
 def heartbeat(context: Context, job: Job, *, lease: float = LEASE_SECONDS) -> Operation[bool]:

@@ -1,5 +1,6 @@
 -- Jobs (see store/operations/jobs.py). One transaction takes a job, so that two workers never have the same one;
--- `{skip_locked}` keeps them from waiting for each other on PostgreSQL.
+-- `{skip_locked}` keeps them from waiting for each other on PostgreSQL. Whether a namespace is being worked on is looked
+-- up for each job by itself: PostgreSQL would make a join of NOT EXISTS, each job with all that run.
 
 -- name: insert_job
 INSERT INTO jobs (tenant, queue, labels, origin, state, due_at, attempts, payload, created_at)
@@ -27,11 +28,12 @@ SET state = 'running', attempts = attempts + 1, lease = :lease, lease_until = :l
 WHERE number = (
     SELECT j.number FROM jobs j
     WHERE j.tenant = :tenant AND j.queue = :queue AND j.state = 'waiting' AND j.due_at <= :now
-      AND NOT EXISTS (
-          SELECT 1 FROM jobs r
+      AND (
+          SELECT r.number FROM jobs r
           WHERE r.tenant = :tenant AND r.queue = :queue AND r.labels = j.labels AND r.state = 'running'
             AND r.labels <> ''
-      )
+          LIMIT 1
+      ) IS NULL
     ORDER BY j.due_at, j.number
     LIMIT 1 {skip_locked}
 )
@@ -56,11 +58,12 @@ RETURNING number, queue, labels, origin, state, due_at, attempts, lease, lease_u
 -- When the next one can be begun: those of a namespace that is being worked on have to wait for that.
 SELECT j.due_at FROM jobs j
 WHERE j.tenant = :tenant AND j.queue = :queue AND j.state = 'waiting'
-  AND NOT EXISTS (
-      SELECT 1 FROM jobs r
+  AND (
+      SELECT r.number FROM jobs r
       WHERE r.tenant = :tenant AND r.queue = :queue AND r.labels = j.labels AND r.state = 'running'
         AND r.labels <> ''
-  )
+      LIMIT 1
+  ) IS NULL
 ORDER BY j.due_at, j.number
 LIMIT 1;
 

@@ -35,7 +35,9 @@ ORDER BY s.labels
 LIMIT 1 OFFSET :page - 1;
 
 -- name: unread_scopes_since
--- The same in the order in which they were last talked in, without those that have a job of this origin.
+-- The same in the order in which they were last talked in, without those that have a job of this origin. Each is looked
+-- up by itself: PostgreSQL would make a join of NOT EXISTS, each scope with all the jobs of its queue where the statistics
+-- do not know of these yet.
 SELECT n.labels, n.position, n.turns, n.turned_at
 FROM (
     SELECT p.*, COALESCE((
@@ -57,11 +59,12 @@ WHERE n.turns > n.position
       WHERE t.id > n.id * 4294967296 + n.position AND t.id < (n.id + 1) * 4294967296
       LIMIT 1
   ) IS NOT NULL
-  AND NOT EXISTS (
-      SELECT 1 FROM jobs j
+  AND (
+      SELECT j.number FROM jobs j
       WHERE j.tenant = :tenant AND j.queue = :consumer AND j.labels = n.labels
         AND j.origin = :origin || CASE WHEN CAST(:timed AS integer) = 1 THEN CAST(n.turned_at AS {text_type}) ELSE '' END
-  )
+      LIMIT 1
+  ) IS NULL
 ORDER BY n.turned_at, n.labels;
 
 -- name: end_of_scopes_since
