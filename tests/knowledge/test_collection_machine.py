@@ -144,8 +144,8 @@ class Facts(RuleBasedStateMachine):
 def contradicting(messages: list[BaseMessage]) -> AIMessage:
     """A model that knows that nobody lives in two places."""
     told, _, listed = messages[1].text.partition("\n\nRelated memories that are stored:\n")
-    who = told.splitlines()[1].partition(" lives")[0]
-    same = [line for line in listed.splitlines() if line.partition("] ")[2].startswith(who)]
+    who = told.splitlines()[1][1:].partition(" lives")[0]
+    same = [line for line in listed.splitlines() if line.partition('] "')[2].startswith(who)]
     if not same:
         return call("insert_memory")
     return call("supersede_memories", ids=[line[1:].partition("]")[0] for line in same])

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from memoranda.knowledge.errors import ModelCannotCallToolsError as ModelCannotCallToolsError
     from memoranda.knowledge.errors import ModelOutputError as ModelOutputError
     from memoranda.knowledge.errors import ProfileSchemaError as ProfileSchemaError
+    from memoranda.knowledge.examples import Example as Example
     from memoranda.knowledge.examples import Examples as Examples
     from memoranda.knowledge.examples import InvalidExampleError as InvalidExampleError
     from memoranda.knowledge.instructions import Instructions as Instructions
     from memoranda.knowledge.instructions import Refined as Refined
     from memoranda.knowledge.keeping import Patched as Patched
     from memoranda.knowledge.memories import InvalidMemoryError as InvalidMemoryError
+    from memoranda.knowledge.memories import InvalidMomentError as InvalidMomentError
     from memoranda.knowledge.memories import Memory as Memory
     from memoranda.knowledge.memories import MemorySchemaError as MemorySchemaError
     from memoranda.knowledge.profile import Profile as Profile
@@ -48,10 +50,10 @@ _EXPORTS = {
         "ModelOutputError",
         "ProfileSchemaError",
     ],
-    "examples": ["Examples", "InvalidExampleError"],
+    "examples": ["Example", "Examples", "InvalidExampleError"],
     "instructions": ["Instructions", "Refined"],
     "keeping": ["Patched"],
-    "memories": ["InvalidMemoryError", "Memory", "MemorySchemaError"],
+    "memories": ["InvalidMemoryError", "InvalidMomentError", "Memory", "MemorySchemaError"],
     "profile": ["Profile", "Snapshot"],
     "tools": ["memory_tools"],
     "writing": ["Saved"],

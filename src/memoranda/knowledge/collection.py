@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast, overload
 
 from memoranda.backends.runtime import running_author
 from memoranda.backends.scopes import NamespaceLike, resolve_namespace
 from memoranda.backends.steps import Steps, ask
+from memoranda.knowledge.checking import Matching, brief, check_size, check_sources, leaves, unquoted
 from memoranda.knowledge.documents import document_schema
 from memoranda.knowledge.duplicates import NEAR
 from memoranda.knowledge.errors import InvalidSettingError
 from memoranda.knowledge.memories import (
-    ID,
     InvalidMemoryError,
     Memory,
     MemorySchemaError,
     Shelf,
     Version,
-    in_utc,
     text_of,
 )
 from memoranda.knowledge.pairs import awaiting, blocking
-from memoranda.knowledge.places import checked_memory_store, checked_place
+from memoranda.knowledge.places import checked_folder, checked_memory_store, checked_model, checked_place
 from memoranda.knowledge.writing import Saved, Step
 from memoranda.store.changes import Author
-from memoranda.store.filters import compile_filter
 from memoranda.store.store import MemoryStore
 
 if TYPE_CHECKING:
@@ -46,9 +43,6 @@ TEXT_SCHEMA: Final = {
 
 _PAGE: Final = 500
 _MOST_HITS: Final = 1_000
-_RECALLED: Final = re.compile(
-    rf"\s*(?:[-*]\s+)?\[{ID}\]\s*(.*?)(?:\s*\(since [\d-]+(?: until [\d-]+)?\))?\s*", re.DOTALL
-)
 
 
 class Collection(Generic[M]):
@@ -125,11 +119,9 @@ class Collection(Generic[M]):
     ) -> None:
         self.schema = document_schema(TEXT_SCHEMA if schema is None else schema)
         self.store = checked_memory_store(store)
-        if "/" in name:
-            raise InvalidSettingError(f"name={name!r} is more than one folder.", "Leave out the slash.")
-        self.namespace, self.name = checked_place(namespace, name)
+        self.namespace, self.name = checked_place(namespace, checked_folder(name))
         self.identity = self._checked_identity(identity)
-        self.model = model
+        self.model = checked_model(model)
         if isinstance(near, bool) or not isinstance(near, (int, float)) or not 0 < near <= 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidSettingError(f"near={near!r} is no likeness.", "Pass a number above 0 and up to 1.")
         self.near = float(near)
@@ -153,22 +145,20 @@ class Collection(Generic[M]):
             memory: A text, an instance of the schema, or its fields.
             sources: The ids of the messages that it comes from. The same memory from the same messages is saved once.
             at: When it was stated, which is since when it is true as far as is known; one without a zone is UTC; None:
-                now.
+                now. It cannot be in the future.
             author: Who saves it; None: the agent that runs.
 
         Returns:
             What came of it.
 
         Raises:
-            InvalidMemoryError: It does not fit the schema, or says nothing.
+            InvalidMemoryError: It does not fit the schema, says nothing, or is too large (100,000 bytes of JSON).
+            InvalidMomentError: `at` is in the future, or no datetime; it is an `InvalidMemoryError`.
             ModelOutputError: The model gave no usable decision; nothing was stored.
             StoreBusyError: Others kept changing the same memory.
         """
         value = self._checked(memory)
-        if isinstance(sources, str) or not all(isinstance(source, str) for source in sources):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidMemoryError(f"sources={sources!r} is no list of message ids.", 'Pass a list: ["message-1"].')
-        if at is not None and not isinstance(at, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidMemoryError(f"at={at!r} is no datetime.", "Pass one, for example datetime.fromisoformat(…).")
+        check_sources(sources)
         step = self._step(author)
         return (yield from step.save(value, at, tuple(dict.fromkeys(sources))))
 
@@ -212,7 +202,7 @@ class Collection(Generic[M]):
         """
         if not isinstance(k, int) or isinstance(k, bool) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidSettingError(f"k={k!r} is no number of memories.", "Pass 1 or more.")
-        step, matches = self._step(), _Matching(at, filter)
+        step, matches = self._step(), Matching(at, filter)
         folder = step.shelf.current_folder if at is None else step.shelf.folder
         asked, path = max(4 * k, 20), None
         while True:
@@ -238,7 +228,7 @@ class Collection(Generic[M]):
             at: Those that were true then; None: those that are current.
             filter: As `search` takes it.
         """
-        step, matches = self._step(), _Matching(at, filter)
+        step, matches = self._step(), Matching(at, filter)
         found: list[Version] = []
         after: str | None = None
         while True:
@@ -307,28 +297,30 @@ class Collection(Generic[M]):
         elif callable(dump := getattr(memory, "model_dump", None)):
             memory = dump(mode="json", by_alias=True, round_trip=True)
         if not isinstance(memory, Mapping):
-            raise InvalidMemoryError(f"{memory!r} is no memory.", "Pass a text, or the fields of the schema.")
+            raise InvalidMemoryError(f"{brief(memory)} is no memory.", "Pass a text, or the fields of the schema.")
         fields = cast("Mapping[str, Any]", memory)
-        plain = {name: _unquoted(part) if isinstance(part, str) else part for name, part in fields.items()}
+        check_size(fields)
+        plain = {name: unquoted(part) if isinstance(part, str) else part for name, part in fields.items()}
         fitted = self.schema.fit(plain)
         if fitted.misfits or fitted.unknown:
             problems = [*map(str, fitted.misfits), *(f"{field}: there is no such field" for field in fitted.unknown)]
             raise InvalidMemoryError(
                 f"The memory does not fit {self.schema.name}: {'; '.join(problems)}.", "Give the fields of the schema."
             )
-        if not any(isinstance(part, (int, float)) or part for part in _leaves(fitted.document)):
+        if not any(isinstance(part, (int, float)) or part for part in leaves(fitted.document)):
             raise InvalidMemoryError("The memory is empty.", "Say in a sentence what is to be remembered.")
         return fitted.document
 
     def _text_field(self) -> str:
         """The field that a plain text goes into: the only one that is a text and must be given."""
-        properties: Mapping[str, Any] = self.schema.json_schema.get("properties") or {}
-        required: Sequence[str] = self.schema.json_schema.get("required") or list(properties)
-        if len(required) == 1 and properties.get(required[0], {}).get("type") == "string":
+        properties = self.schema.properties
+        required: Sequence[str] = self.schema.described.get("required") or list(properties)
+        about: Any = properties.get(required[0]) if len(required) == 1 else None
+        if isinstance(about, Mapping) and cast("Mapping[str, Any]", about).get("type") == "string":
             return required[0]
-        names = ", ".join(properties)
+        names = f": {', '.join(properties)}" if properties else ""
         raise InvalidMemoryError(
-            f"A text is no memory of {self.schema.name}.", f"Pass an instance of it, or its fields: {names}."
+            f"A text is no memory of {self.schema.name}.", f"Pass an instance of it, or its fields{names}."
         )
 
     def _memory(self, version: Version, score: float | None = None) -> Memory[M]:
@@ -351,45 +343,16 @@ class Collection(Generic[M]):
         )
 
     def _place(self, field: str) -> tuple[int, str]:
-        fields: list[str] = list(self.schema.json_schema.get("properties") or ())
+        fields = list(self.schema.properties)
         return (fields.index(field) if field in fields else len(fields), field)
 
     def _checked_identity(self, identity: Sequence[str]) -> tuple[str, ...]:
-        names = (identity,) if isinstance(identity, str) else tuple(identity)
-        known: Mapping[str, Any] = self.schema.json_schema.get("properties") or {}
+        if not isinstance(identity, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidSettingError(f"identity={identity!r} is no list.", 'Name fields: ["subject"].')
+        names, known = (identity,) if isinstance(identity, str) else tuple(identity), self.schema.properties
         if strange := [name for name in names if name not in known]:
             raise InvalidSettingError(
                 f"The identity names {strange[0]!r}, which {self.schema.name} has not.",
                 f"Name some of its fields: {', '.join(known)}.",
             )
         return names
-
-
-class _Matching:
-    """Whether a version was true at a time, and its value passes a filter."""
-
-    def __init__(self, at: datetime | None, filter: Mapping[str, Any] | None) -> None:
-        self._at = None if at is None else in_utc(at)
-        self._passes = compile_filter(filter) if filter else None
-
-    def __call__(self, version: Version) -> bool:
-        holds = version.valid_to is None if self._at is None else version.covers(self._at)
-        return holds and (self._passes is None or self._passes(version.value))
-
-
-def _unquoted(text: str) -> str:
-    """A text without the id and the date with which a recalled memory is shown to a model."""
-    found = _RECALLED.fullmatch(text)
-    return found[1] if found else text
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    """All that a value holds which is no object or list; texts without white space around them."""
-    if isinstance(value, Mapping):
-        for part in cast("Mapping[str, Any]", value).values():
-            yield from _leaves(part)
-    elif isinstance(value, list):
-        for part in cast("list[Any]", value):
-            yield from _leaves(part)
-    else:
-        yield value.strip() if isinstance(value, str) else value

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from memoranda.backends.steps import Steps
 from memoranda.knowledge.asking import Answer, ask_model
+from memoranda.knowledge.conversation import as_data
 from memoranda.knowledge.memories import Version, text_of
 from memoranda.knowledge.timeline import Statement
 
@@ -61,10 +62,12 @@ def decide(
     """
     from langchain_core.messages import HumanMessage, SystemMessage
 
+    # Each text is one line of JSON, so that no memory can pass for another one, or for more than a memory.
     listed = "\n".join(
-        f"[{version.id}] {text_of(version.value)} (since {version.valid_from:%Y-%m-%d})" for version in candidates
+        f"[{version.id}] {as_data(text_of(version.value))} (since {version.valid_from:%Y-%m-%d})"
+        for version in candidates
     )
-    said = f"New memory, of {statement.at:%Y-%m-%d}:\n{text_of(statement.value)}"
+    said = f"New memory, of {statement.at:%Y-%m-%d}:\n{as_data(text_of(statement.value))}"
     question = f"{said}\n\nRelated memories that are stored:\n{listed}"
     messages = [SystemMessage(_INSTRUCTIONS), HumanMessage(question)]
     return (yield from ask_model(model, messages, _answers(candidates, schema, checked)))
@@ -77,7 +80,7 @@ def _answers(
 
     def find(id: str) -> Version:
         if id not in known:
-            raise ValueError(f"There is no memory {id!r} among the related ones; there are {', '.join(known)}.")
+            raise ValueError(f"There is no memory {id[:100]!r} among the related ones; there are {', '.join(known)}.")
         return known[id]
 
     def update(arguments: dict[str, Any]) -> Decision:
@@ -111,7 +114,7 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _update(one: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    memory = {name: part for name, part in schema.items() if name != "$defs"}
-    found = _object({**one, "memory": memory})
+    shared = {name: part for name, part in schema.items() if name in ("$defs", "definitions")}
+    memory = {name: part for name, part in schema.items() if name not in shared}
     # References in the schema of a memory are from its root.
-    return {**found, "$defs": schema["$defs"]} if "$defs" in schema else found
+    return {**_object({**one, "memory": memory}), **shared}

@@ -10,8 +10,10 @@ from typing import Any, Final, cast
 
 import orjson
 
+from memoranda.errors import InvalidValueError
 from memoranda.knowledge.errors import InvalidSchemaError, Misfit
 from memoranda.knowledge.schemas import misfits_of, pointer
+from memoranda.store.values import encode_value
 
 Document = dict[str, Any]
 
@@ -40,12 +42,26 @@ class DocumentSchema(ABC):
 
     Args:
         name: What it is called in messages.
-        json_schema: It as a JSON Schema, for a model to read.
+        json_schema: It as a JSON Schema, for a model to read. That of a Pydantic model that refers to itself is a
+            reference to a definition: `described` is what it refers to, and `properties` are the fields.
     """
 
     def __init__(self, name: str, json_schema: Document) -> None:
         self.name = name
         self.json_schema = json_schema
+        self.described = _resolved(json_schema, json_schema)
+        properties: Any = self.described.get("properties")
+        self.properties: Mapping[str, Any] = (
+            cast("Mapping[str, Any]", properties) if isinstance(properties, Mapping) else {}
+        )
+
+    @property
+    def as_arguments(self) -> Document:
+        """The JSON Schema with its fields at the root, as the arguments of a tool have to be described."""
+        if self.described is self.json_schema:
+            return self.json_schema
+        beside = {name: part for name, part in self.json_schema.items() if name != "$ref"}
+        return {**beside, **self.described}
 
     @abstractmethod
     def defaults(self) -> Document:
@@ -96,6 +112,8 @@ class _PydanticSchema(DocumentSchema):
             raise InvalidSchemaError(f"{model.__name__} describes no JSON object.", "Make it a model with fields.")
         super().__init__(model.__name__, described)
         self._model = model
+        for name, field in model.model_fields.items():
+            self._check_alias(name, field)
 
     def defaults(self) -> Document:
         return self._dumped(self._model.model_construct())
@@ -105,24 +123,49 @@ class _PydanticSchema(DocumentSchema):
 
         plain = dict(document)
         try:
-            value = self._model.model_validate_json(orjson.dumps(plain))
+            encoded = orjson.dumps(plain)
+        except TypeError as error:
+            return Fitted(plain, misfits=(Misfit("", f"it is no JSON: {error}"),))
+        try:
+            value = self._model.model_validate_json(encoded)
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)
             misfits = tuple(Misfit(pointer(each["loc"]), each["msg"]) for each in found)
             return Fitted(plain, misfits=misfits, unknown=self._passed_over(plain))
         dumped = self._dumped(value)
+        try:
+            encode_value(dumped)
+        except InvalidValueError as error:  # an infinity, or a number of more than 64 bits
+            return Fitted(plain, misfits=(Misfit("", error.cause.rstrip(".")),), unknown=self._passed_over(plain))
         self._check_stable(value, dumped)
         return Fitted(dumped, value, unknown=tuple(_beyond(plain, dumped, "")))
+
+    def _check_alias(self, name: str, field: Any) -> None:
+        """Refuse a field that is written under a name under which it is not read."""
+        written = field.serialization_alias or name
+        read = field.validation_alias or name
+        names: list[Any] = [read, *getattr(read, "choices", ())]
+        by_name = self._model.model_config.get("populate_by_name") or self._model.model_config.get("validate_by_name")
+        if written not in names and not (by_name and written == name):
+            raise InvalidSchemaError(
+                f"{self.name} writes its field {name!r} as {written!r}, and does not read it by that name.",
+                "Give it one alias for both: Field(alias=…).",
+            )
 
     def _passed_over(self, document: Document) -> tuple[str, ...]:
         """The fields of a document that the model passes over, as far as that is known of one that does not fit."""
         if self._model.model_config.get("extra", "ignore") != "ignore":
             return ()
-        known: Document = self.json_schema.get("properties", {})
-        return tuple(pointer([name]) for name in document if name not in known)
+        return tuple(pointer([name]) for name in document if name not in self.properties)
 
     def _dumped(self, value: Any) -> Document:
-        return value.model_dump(mode="json", by_alias=True, round_trip=True, warnings=False)
+        try:
+            return value.model_dump(mode="json", by_alias=True, round_trip=True, warnings=False)
+        except ValueError as error:  # of Pydantic, or of bytes that are no text
+            raise InvalidSchemaError(
+                f"A value of {self.name} cannot be written as JSON: {str(error).splitlines()[0]}.",
+                "Give its fields types that JSON can hold.",
+            ) from None
 
     def _check_stable(self, value: Any, dumped: Document) -> None:
         """Refuse a model whose JSON says something else than its values, as that of a secret does."""
@@ -169,8 +212,8 @@ def _filled(schema: Mapping[str, Any], document: Mapping[str, Any], root: Mappin
         if not isinstance(described, Mapping):
             continue
         about = cast("Mapping[str, Any]", described)
-        if name not in filled and "default" in about:
-            filled[name] = copy.deepcopy(about["default"])
+        if name not in filled and "default" in (source := about if "default" in about else _resolved(about, root)):
+            filled[name] = copy.deepcopy(source["default"])
         if isinstance(filled.get(name), dict):
             filled[name] = _filled(about, filled[name], root)
     return filled

@@ -17,7 +17,7 @@ from memoranda.backends.steps import Steps, ask
 from memoranda.errors import MemorandaError
 from memoranda.knowledge.errors import InvalidSettingError
 from memoranda.knowledge.pairs import awaiting, blocking
-from memoranda.knowledge.places import checked_memory_store, checked_place
+from memoranda.knowledge.places import checked_folder, checked_memory_store, checked_place
 from memoranda.store.changes import Author, ChangeSet, Write
 from memoranda.store.store import MemoryStore
 
@@ -91,9 +91,7 @@ class Examples(BaseExampleSelector):
         name: str = "examples",
     ) -> None:
         self.store = checked_memory_store(store)
-        if "/" in name:
-            raise InvalidSettingError(f"name={name!r} is more than one folder.", "Leave out the slash.")
-        self.namespace, self.name = checked_place(namespace, name)
+        self.namespace, self.name = checked_place(namespace, checked_folder(name))
         if isinstance(input_keys, str):
             raise InvalidSettingError(f"input_keys={input_keys!r} is no list.", f"Pass [{input_keys!r}].")
         self.input_keys = None if input_keys is None else tuple(input_keys)
@@ -250,16 +248,18 @@ class Examples(BaseExampleSelector):
         )
 
     def _store(self, given: Mapping[str, Any], output: Mapping[str, Any], meta: Mapping[str, Any]) -> Steps[str]:
-        text = _text(given)
-        if not text.strip():
-            raise InvalidExampleError("The example has no input.", "Give a text, or fields that say something.")
         try:
             form = json.dumps(given, sort_keys=True, ensure_ascii=False)
             json.dumps([output, meta])
+        except RecursionError:
+            raise InvalidExampleError("The example is too deep to be stored.", "Keep it flat.") from None
         except (TypeError, ValueError) as error:
             raise InvalidExampleError(
                 f"The example is no JSON: {error}.", "Pass texts, numbers and the like."
             ) from None
+        text = _text(given)
+        if not text.strip():
+            raise InvalidExampleError("The example has no input.", "Give a text, or fields that say something.")
         id = blake2b(form.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
         item: dict[str, Any] = {"input": dict(given), "output": dict(output), "meta": dict(meta), "found_by": text}
         # A store keeps fields in the order of their names, and an answer may stand after its reasons.
@@ -278,6 +278,8 @@ class Examples(BaseExampleSelector):
     def _query(self, query: str | Mapping[str, Any]) -> str:
         if isinstance(query, str):
             return query
+        if not isinstance(query, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidSettingError(f"{query!r} is no query.", "Pass a text, or the fields of an input.")
         keys = list(query) if self.input_keys is None else [name for name in self.input_keys if name in query]
         return _text({name: query[name] for name in keys})
 
@@ -300,7 +302,11 @@ def _sorted(fields: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any]:
 
 
 def _fields(given: str | Mapping[str, Any], name: str) -> dict[str, Any]:
-    return dict(given) if isinstance(given, Mapping) else {name: given}
+    if isinstance(given, Mapping):
+        return dict(given)
+    if isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return {name: given}
+    raise InvalidExampleError(f"{given!r} is no {name}.", "Pass a text, or fields by their names.")
 
 
 def _text(fields: Mapping[str, Any]) -> str:

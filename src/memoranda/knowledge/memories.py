@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Generic, TypeVar, cast
 
 from memoranda.errors import MemorandaError
+from memoranda.knowledge.errors import InvalidSettingError
 from memoranda.store.changes import Delete, Namespace, Write
 
 M = TypeVar("M")
@@ -30,11 +31,15 @@ class InvalidMemoryError(MemorandaError, ValueError):
     """What is no memory of a collection: it does not fit the schema, or says nothing."""
 
 
+class InvalidMomentError(InvalidMemoryError, InvalidSettingError):
+    """What is no time at which a memory can be stated, or asked for."""
+
+
 class MemorySchemaError(MemorandaError, ValueError):
     """A stored memory does not fit the schema of its collection any more."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, so that Memory[int](…) may note its type where it tries
 class Memory(Generic[M]):
     """One memory of a collection.
 
@@ -223,10 +228,19 @@ def from_item(value: Mapping[str, Any], revision: int) -> Version | None:
 
 
 def in_utc(moment: datetime | None) -> datetime:
-    """A moment in UTC; one without a zone is taken as UTC, None as now."""
+    """A moment in UTC; one without a zone is taken as UTC, None as now.
+
+    Raises:
+        InvalidMomentError: It is no moment, or one that no calendar has in UTC.
+    """
     if moment is None:
         return datetime.now(UTC)
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    if not isinstance(moment, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidMomentError(f"at={moment!r} is no datetime.", "Pass one, for example datetime.fromisoformat(…).")
+    try:
+        return moment.replace(tzinfo=UTC) if moment.utcoffset() is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidMomentError(f"at={moment} is outside of the years 1 to 9999 in UTC.", "Pass another.") from None
 
 
 def text_of(value: Mapping[str, Any]) -> str:

@@ -25,6 +25,8 @@ _WITH_VALUE: Final = ("add", "replace", "test")
 _WITH_SOURCE: Final = ("move", "copy")
 _MOST: Final = 1_000
 _LARGEST: Final = 1_000_000
+_LONGEST_INDEX: Final = 18
+"""Digits of the index of an element; no list is that long, and a number of thousands of digits is not even read."""
 _ABSENT: Final = object()
 
 OPERATIONS_SCHEMA: Final[Mapping[str, Any]] = {
@@ -58,7 +60,7 @@ class Step(NamedTuple):
     """The operation as JSON, a copy of its own."""
 
     def __str__(self) -> str:
-        return f"Operation {self.number} ({self.op} {self.plain['path'] or 'of the whole document'})"
+        return f"Operation {self.number} ({self.op} {_brief(self.plain['path']) or 'of the whole document'})"
 
 
 class ChangedMeanwhileError(Exception):
@@ -105,6 +107,8 @@ def apply(document: Mapping[str, Any], steps: Sequence[Step]) -> Document:
     found = copy.deepcopy(dict(document))
     for step in steps:
         found = _applied(found, step)
+    if steps and not same(found, document):
+        _check_size(found, steps[-1], document)
     return found
 
 
@@ -173,7 +177,7 @@ def _checked(number: int, operation: Any) -> Step:
     name = given.get("op")
     if name not in NAMES:
         raise InvalidPatchError(f"{where}: {name!r} is no operation.", f"Use {', '.join(NAMES)}.")
-    where = f"{where} ({name} {given.get('path')})"
+    where = f"{where} ({name} {_brief(str(given.get('path')))})"
     path = _path(given, "path", where)
     source = _path(given, "from", where) if name in _WITH_SOURCE else None
     if name in _WITH_VALUE and "value" not in given:
@@ -224,25 +228,25 @@ def _applied(document: Document, step: Step) -> Document:
     try:
         # What is put in is a copy, since later operations may change it there.
         document = cast("Any", JsonPatch([copy.deepcopy(step.plain)])).apply(document, in_place=True)
-    except (JsonPatchException, JsonPointerException, TypeError, KeyError, IndexError) as error:
+    except (JsonPatchException, JsonPointerException, TypeError, KeyError, IndexError, ValueError) as error:
         if step.op != "remove" and not isinstance(find(document, step.path[:-1]), (dict, list)):
             raise InvalidPatchError(
                 f"{step} does not apply: there is no object and no list at {_pointer(step.path[:-1])}.",
                 _nearby(document, step.path[:-1]),
             ) from None
-        raise InvalidPatchError(f"{step} does not apply: {str(error).rstrip('.')}.", "Look at the document.") from None
+        raise InvalidPatchError(f"{step} does not apply: {_brief(str(error))}.", "Look at the document.") from None
     if step.op in _WITH_SOURCE:
         _check_size(document, step)
     return document
 
 
-def _check_size(document: Document, step: Step) -> None:
-    """Refuse what grows without end: a few copies of copies fill any memory."""
+def _check_size(document: Document, step: Step, before: Mapping[str, Any] | None = None) -> None:
+    """Refuse what grows without end: a few copies of copies fill any memory. What shrinks may still be large."""
     try:
         size = len(orjson.dumps(document))
     except TypeError as error:
         raise InvalidPatchError(f"{step} makes the document too deep: {error}.", "Keep it flat.") from None
-    if size > _LARGEST:
+    if size > _LARGEST and (before is None or size > len(orjson.dumps(before))):
         raise InvalidPatchError(f"{step} makes the document larger than {_LARGEST} bytes.", "Keep it small.")
 
 
@@ -273,11 +277,12 @@ def _places(document: Document, path: tuple[str, ...], *, inserts: bool, fields_
 
 
 def _index(part: str) -> int | None:
-    return int(part) if part.isascii() and part.isdigit() and (part == "0" or part[0] != "0") else None
+    is_index = part.isascii() and part.isdigit() and (part == "0" or part[0] != "0") and len(part) <= _LONGEST_INDEX
+    return int(part) if is_index else None
 
 
 def _pointer(path: Sequence[str]) -> str:
-    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path) or "its root"
+    return _brief("".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path)) or "its root"
 
 
 def _nearby(document: Document, path: Sequence[str]) -> str:
@@ -296,7 +301,8 @@ def _nearby(document: Document, path: Sequence[str]) -> str:
 
 
 def _shown(value: Any) -> str:
-    if value is _ABSENT:
-        return "nothing"
-    text = orjson.dumps(value).decode()
-    return text if len(text) <= 200 else f"{text[:200]}…"
+    return "nothing" if value is _ABSENT else _brief(orjson.dumps(value).decode())
+
+
+def _brief(text: str) -> str:
+    return (text if len(text) <= 200 else f"{text[:200]}…").rstrip(".")

@@ -27,6 +27,32 @@ def checked_memory_store(store: Any) -> MemoryStore:
     )
 
 
+def checked_folder(name: Any) -> str:
+    """The name of the one folder that a kind of knowledge lies in.
+
+    Raises:
+        InvalidSettingError: It is more than a name, or none.
+    """
+    if not isinstance(name, str):
+        raise InvalidSettingError(f"name={name!r} is no name.", "Pass a string.")
+    if "/" in name:
+        raise InvalidSettingError(f"name={name!r} is more than one folder.", "Leave out the slash.")
+    return name
+
+
+def checked_model(model: Any) -> Any:
+    """A chat model or its name, as far as can be told without loading it; None: no model.
+
+    Raises:
+        InvalidSettingError: It is none.
+    """
+    if model is None or isinstance(model, str) or callable(getattr(model, "bind_tools", None)):
+        return model
+    raise InvalidSettingError(
+        f"model={model!r} is no chat model.", "Pass one of LangChain's, or its name, such as 'openai:gpt-5-mini'."
+    )
+
+
 def checked_place(namespace: Any, key: Any) -> tuple[NamespaceLike, str]:
     """A namespace, as far as it is known yet, and a key.
 

@@ -140,7 +140,7 @@ class Profile(Generic[M]):
         held = yield from self._keeper.hold(resolve_namespace(self.namespace))
         if not held.fitted.misfits:
             return held.fitted.value
-        missing = ", ".join(misfit.field for misfit in held.fitted.misfits)
+        missing = ", ".join(misfit.field or "the document" for misfit in held.fitted.misfits)
         raise EmptyProfileError(
             f"The profile {self.key!r} is not written yet, and {self.schema.name} has no default for {missing}.",
             "Patch it with a value for each, or give them defaults.",

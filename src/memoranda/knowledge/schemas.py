@@ -44,6 +44,11 @@ def misfits_of(schema: Mapping[str, Any], value: Any) -> list[Misfit]:
             f"The JSON Schema refers to {error.ref!r}, which is not in it.",
             "Put what it refers to under its $defs; nothing is fetched.",
         ) from None
+    except RecursionError:
+        raise InvalidSchemaError(
+            "The JSON Schema has no end for this value: it refers to itself, or the value is too deep.",
+            "Let what refers to itself do so within properties or items.",
+        ) from None
     return sorted(found, key=lambda misfit: misfit.field)
 
 

@@ -57,7 +57,7 @@ def memory_tools(collection: Collection[Any]) -> list[BaseTool]:
                 "Save a fact that will matter in later conversations, as one sentence that can be read alone; with "
                 "dates written out, and no passwords or keys. What is known already is not saved twice, and what it "
                 "contradicts is kept as past. Do not save what search_memory has shown.",
-                collection.schema.json_schema,
+                collection.schema.as_arguments,
                 tools.save,
             ),
             _Offer(

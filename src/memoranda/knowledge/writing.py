@@ -18,7 +18,7 @@ from memoranda.backends.steps import Steps, ask
 from memoranda.errors import ItemNotFoundError, RevisionNotFoundError, SearchUnavailableError, StoreBusyError
 from memoranda.knowledge.deciding import Decision, decide
 from memoranda.knowledge.duplicates import bag_of, digest_of, likeness
-from memoranda.knowledge.memories import Shelf, Version, from_item, in_utc, is_id, slot_of, text_of
+from memoranda.knowledge.memories import InvalidMomentError, Shelf, Version, from_item, in_utc, is_id, slot_of, text_of
 from memoranda.knowledge.timeline import (
     Placed,
     Statement,
@@ -96,7 +96,14 @@ class Step:
 
     def save(self, value: dict[str, Any], at: datetime | None, sources: tuple[str, ...]) -> Steps[Saved]:
         """Save a memory; see `Collection.save`."""
-        statement = Statement(self._slot(value), digest_of(value), value, in_utc(at), sources, at is not None)
+        stated = in_utc(at)
+        if stated > (latest := in_utc(None) + _SKEW):
+            # It would stay current, and hide all that is said until then.
+            raise InvalidMomentError(
+                f"at={stated.isoformat()} is in the future: now it is {(latest - _SKEW).isoformat()}.",
+                "Pass when it was stated, in UTC or with a zone.",
+            )
+        statement = Statement(self._slot(value), digest_of(value), value, stated, sources, at is not None)
         for _ in range(_TRIES):
             saved = yield from self._try(statement if at is not None else replace(statement, at=in_utc(None)))
             if saved is not None:
@@ -169,8 +176,9 @@ class Step:
             )
             keys += [entry.key for entry in entries if entry.key.startswith(folder + start)]
         versions = yield from self.read(keys)
-        near = max(versions, key=lambda version: likeness(version.value, statement.value), default=None)
-        return near if near is not None and likeness(near.value, statement.value) >= self.near else None
+        likely = [(likeness(version.value, statement.value), version) for version in versions]
+        score, near = max(likely, key=lambda pair: pair[0], default=(0.0, None))
+        return near if score >= self.near else None
 
     def _related(self, statement: Statement) -> Steps[list[Version]]:
         """The current memories that a search finds about the same, for a model to look at."""
