@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any, Final, Literal, TypeAlias
@@ -149,7 +150,8 @@ class Consolidator:
     ) -> Steps[RunReport]:
         """Consolidate one scope now: all turns that it has not read, in several runs if they are many.
 
-        It ends at the first run that fails. What somebody else works on at this moment is left to them.
+        It ends at the first run that fails. What somebody else works on at this moment is left to them, and what is
+        said while it works to the next call.
 
         Args:
             scope: Whose conversations: of this namespace exactly.
@@ -168,7 +170,8 @@ class Consolidator:
             return (yield from preview(self, scope))
         report = RunReport(scope, "nothing")
         lost: list[RunReport] = []
-        while report.ok and (yield from next_span(self, scope)) is not None:
+        last = yield from self._last_of(scope)
+        while report.ok and report.to < last and (yield from next_span(self, scope)) is not None:
             passed = yield from by_hand(self, scope, mode or self.mode)
             if passed.status == "lost" and len(lost) < self.conflict_attempts:  # such as when some of it was forgotten
                 lost.append(passed)
@@ -181,6 +184,13 @@ class Consolidator:
         return lost[-1] if lost and report.status == "nothing" else report
 
     run, arun = blocking(_run), awaiting(_run)
+
+    def _last_of(self, scope: Namespace) -> Steps[float]:
+        """Up to where a call reads: what is said meanwhile waits, lest an agent that is recorded itself go on forever."""
+        if not self.sources.reads_turns:
+            return math.inf
+        unread = yield from ask(self.store.runs.unread, self.name, scope, limit=1)
+        return unread[0].turns if unread and unread[0].namespace == scope else 0
 
     def _step(self, job: Job) -> Steps[RunReport]:
         """Do one job of a worker: one range of its scope. More that is to be read gets a job of its own.
