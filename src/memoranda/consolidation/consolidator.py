@@ -186,7 +186,7 @@ class Consolidator:
     run, arun = blocking(_run), awaiting(_run)
 
     def _last_of(self, scope: Namespace) -> Steps[float]:
-        """Up to where a call reads: what is said meanwhile waits, lest an agent that is recorded itself go on forever."""
+        """Up to where a call reads: what is said meanwhile waits, lest an agent that is recorded itself never end."""
         if not self.sources.reads_turns:
             return math.inf
         unread = yield from ask(self.store.runs.unread, self.name, scope, limit=1)

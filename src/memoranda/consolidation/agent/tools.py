@@ -172,7 +172,8 @@ class Work:
         if not turns and self.task.labels and not self.task.events:
             raise ToolException(f"Error: the change names no turn. Pass those that it comes from; {self.turns_there}.")
         try:
-            return [self.task.turn(turn) for turn in turns]
+            # The model knows labels alone; an id, which may come from anywhere, must not pass for one.
+            return [self.task.labels.get(turn.strip("[] ")) or self.task.turn(turn) for turn in turns]
         except UnknownTurnError as error:
             raise ToolException(f"Error: {error}") from error
 
