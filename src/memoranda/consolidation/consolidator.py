@@ -21,6 +21,7 @@ from memoranda.consolidation.running import Pass, run_pass, set_aside
 from memoranda.consolidation.settings import check_numbers, checked_scope, is_function, work_of
 from memoranda.consolidation.sources import Conversations, Limits, ScopeOf, Source
 from memoranda.consolidation.statuses import statuses
+from memoranda.consolidation.triggers import schedule_name
 from memoranda.consolidation.undoing import undoing
 from memoranda.consolidation.working import Work
 from memoranda.errors import RunSettledError
@@ -339,7 +340,7 @@ class Consolidator:
         Args:
             cron: Such as `0 */6 * * *`.
             zone: The time zone in which it is read; None: that of the consolidator.
-            name: The schedule's name; the same name again changes it. None: that of the consolidator.
+            name: The schedule's name; the same name again changes it. None: that of the consolidator, and the labels.
             prefix: Labels that the scopes start with; None: those of the consolidator.
 
         Returns:
@@ -350,11 +351,8 @@ class Consolidator:
         """
         under = self.prefix if prefix is None else tuple(prefix)
         in_zone = self.zone.key if zone is None else zone
-        return (
-            yield from ask(
-                self.store.schedules.put, name or self.name, self.name, cron=cron, zone=in_zone, prefix=under
-            )
-        )
+        named = name or schedule_name(self.name, under)
+        return (yield from ask(self.store.schedules.put, named, self.name, cron=cron, zone=in_zone, prefix=under))
 
     schedule, aschedule = blocking(_schedule), awaiting(_schedule)
 
@@ -365,7 +363,7 @@ class Consolidator:
 
         Args:
             minutes: How long nothing was said.
-            name: The schedule's name; None: that of the consolidator, with `-idle`.
+            name: The schedule's name; None: that of the consolidator, with `-idle`, and the labels.
             prefix: Labels that the scopes start with; None: those of the consolidator.
 
         Returns:
@@ -375,7 +373,7 @@ class Consolidator:
             InvalidScheduleError: That is no number of minutes above 0.
         """
         under = self.prefix if prefix is None else tuple(prefix)
-        named = name or f"{self.name}-idle"
+        named = name or schedule_name(self.name, under, idle=True)
         return (yield from ask(self.store.schedules.put, named, self.name, idle_minutes=minutes, prefix=under))
 
     after_idle, aafter_idle = blocking(_after_idle), awaiting(_after_idle)

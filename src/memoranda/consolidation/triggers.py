@@ -36,4 +36,14 @@ def schedule_name(consumer: str, prefix: Namespace = (), *, idle: bool = False) 
         >>> schedule_name("consolidation"), schedule_name("consolidation", ("acme", "ann"), idle=True)
         ('consolidation', 'consolidation-idle acme/ann')
     """
-    return " ".join((f"{consumer}-idle" if idle else consumer, *(["/".join(prefix)] if prefix else [])))
+    name = _escaped(consumer, " ")
+    if idle:
+        name += "-idle"
+    elif name.endswith(("-idle", "-cron")):  # which is the name of another consolidator's
+        name += "-cron"
+    return " ".join((name, *(["/".join(_escaped(label, "/") for label in prefix)] if prefix else [])))
+
+
+def _escaped(text: str, divider: str) -> str:
+    """A part of a name without what divides the parts, so that no two schedules have one name by chance."""
+    return text.replace("%", "%25").replace(divider, f"%{ord(divider):02X}")
