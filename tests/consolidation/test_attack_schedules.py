@@ -5,6 +5,8 @@ from __future__ import annotations
 from memoranda import MemoryStore
 from memoranda.consolidation.triggers import schedule_name
 from tests.consolidation.talking import consolidator
+from tests.store.jobs_support import say as said
+from tests.store.jobs_support import timed, waiting
 
 
 def test_schedules_of_other_prefixes_and_consolidators_stay_apart(store: MemoryStore) -> None:
@@ -26,3 +28,46 @@ def test_names_of_schedules_are_of_one_schedule_each() -> None:
     prefixes = [(), ("b",), ("b", "c"), ("b/c",), ("b%2Fc",), ("b c",), ("b", "")]
     asked = [(one, prefix, idle) for one in consumers for prefix in prefixes for idle in (False, True)]
     assert len({schedule_name(one, prefix, idle=idle) for one, prefix, idle in asked}) == len(asked)
+
+
+def test_what_a_machine_with_a_slow_clock_records_becomes_idle_too(store: MemoryStore) -> None:
+    store, clock = timed(store)
+    store.schedules.put("quiet", "tidy", idle_minutes=5)
+    store.schedules.fire(["tidy"])
+    clock.wait(minutes=-40)
+    said(store, "ann")
+    clock.wait(minutes=40)
+    for _ in range(30):
+        clock.wait(minutes=5)
+        store.schedules.fire(["tidy"])
+    assert [job.scope for job in waiting(store)] == [("ann",)]
+
+
+def test_what_is_said_after_the_clock_was_set_back_becomes_idle(store: MemoryStore) -> None:
+    store, clock = timed(store)
+    store.schedules.put("quiet", "tidy", idle_minutes=5)
+    store.schedules.fire(["tidy"])
+    clock.wait(hours=-3)
+    said(store, "ann")
+    store.schedules.put("quiet", "tidy", idle_minutes=5)  # as every start of a program does
+    for _ in range(3):
+        clock.wait(minutes=5)
+        store.schedules.fire(["tidy"])
+    assert [job.scope for job in waiting(store)] == [("ann",)]
+
+
+def test_a_clock_that_was_far_ahead_once_does_not_stop_a_schedule(store: MemoryStore) -> None:
+    store, clock = timed(store)
+    store.schedules.put("nightly", "tidy", cron="0 3 * * *")
+    clock.wait(days=400)
+    assert store.schedules.fire(["tidy"]) == 1
+    ahead = store.jobs.claim(["tidy"], worker="w")
+    assert ahead is not None and store.jobs.fan_out(ahead) == 0
+    clock.wait(days=-400)
+    said(store, "ann")
+    store.schedules.put("nightly", "tidy", cron="0 3 * * *")
+    clock.wait(days=1)
+    assert store.schedules.fire(["tidy"]) == 1
+    job = store.jobs.claim(["tidy"], worker="w")
+    assert job is not None and store.jobs.fan_out(job) == 1
+    assert store.schedules.fire(["tidy"]) == 0

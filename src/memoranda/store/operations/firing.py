@@ -82,8 +82,10 @@ def _fire_cron(context: Context, number: int) -> Body[int]:
     due = latest_due(schedule.line, schedule.zone, to_datetime(first), moment)
     # Those that were talked in since the last due time are few; now and then all are looked at.
     since, looked_to = None, now
-    if schedule.last_due is not None and found.looked_to is not None and now - found.looked_to < _ALL_EVERY:
-        since, looked_to = to_microseconds(schedule.last_due) - SLACK, found.looked_to
+    if schedule.last_due is not None and found.looked_to is not None:
+        last_due = to_microseconds(schedule.last_due)
+        if last_due <= now and 0 <= now - found.looked_to < _ALL_EVERY:  # by a clock that has not gone back since
+            since, looked_to = last_due - SLACK, found.looked_to
     payload: dict[str, Any] = {
         **schedule.payload,
         "kind": "fan_out",
@@ -111,7 +113,7 @@ def _fire_idle(context: Context, number: int) -> Operation[int]:
         return 0
     found, until, expected = began
     schedule = found.schedule
-    at: Mark | None = Mark("", 0 if found.looked_to is None else found.looked_to - SLACK)
+    at: Mark | None = Mark("", _idle_since(found.looked_to, until))
     made = 0
     while at is not None:
         look = unread_idle(context, schedule.queue, schedule.prefix, at, until, _idle_origin(number), _PAGE)
@@ -125,6 +127,13 @@ def _fire_idle(context: Context, number: int) -> Operation[int]:
     looked = {"number": number, "next_due": next_look, "looked_to": until, "expected": expected}
     yield from transact("write", partial(query, "looked_schedule", **looked))
     return made
+
+
+def _idle_since(looked_to: int | None, until: int) -> int:
+    """From when on to look for scopes: at all of them once an hour, and where a clock has gone back."""
+    if looked_to is None or until < looked_to or until // _ALL_EVERY != looked_to // _ALL_EVERY:
+        return 0
+    return looked_to - SLACK
 
 
 def _begin_look(context: Context, number: int) -> Body[tuple[Found, int, int] | None]:

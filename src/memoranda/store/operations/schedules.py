@@ -109,7 +109,16 @@ def _put(context: Context, name: str, row: dict[str, Any]) -> Body[Schedule]:
     if _settings(found.schedule) != row:
         yield Batch([Sql("change_schedule", {**row, "number": found.number, "next_due": following})])
         found = yield from _locked(context, name)
+    elif found.next_due is not None and found.next_due > _latest(found.schedule, following):
+        # A machine whose clock was ahead has looked last.
+        yield Batch([Sql("pause_schedule", {"number": found.number, "paused": 0, "next_due": following})])
+        found = yield from _locked(context, name)
     return found.schedule
+
+
+def _latest(schedule: Schedule, following: int) -> int:
+    """When a schedule that is not paused is due next at the latest."""
+    return following if schedule.minutes is None else following + int((schedule.minutes + 1) * 60_000_000)
 
 
 def _settings(schedule: Schedule) -> dict[str, Any]:
