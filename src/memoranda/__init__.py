@@ -3,12 +3,17 @@
 A map of the packages, from the ground up (imports point down only):
 
 - `memoranda.files`: paths, edits, merges, diffs, globs. Pure, no I/O.
+- `memoranda.search`: passages, words, ranking and embedders. Pure as well.
 - `memoranda.store`: the versioned store, one LangGraph `BaseStore` on SQLite or PostgreSQL.
 - `memoranda.backends`: the files that an agent sees, in a store, on a disk or in a thread, and the guard around them;
   `backends.hooks` are checks of what is written, ready-made.
 - `memoranda.agents`: `create_deep_agent` and its middleware; needs the extra `agents`.
+- `memoranda.episodes`: recording conversations, and finding what was said in them.
+- `memoranda.knowledge`: profiles, collections, examples, and instructions that learn.
+- `memoranda.consolidation`: what was said becomes what is known, in the background.
 - `memoranda.transfer`: import and export of folders, bundles and LangGraph stores.
 - `memoranda.testing`: the conformance suites, and a scripted chat model.
+- `memoranda.evaluation`: conversations with labelled questions, and how well they are answered.
 - `memoranda.integrations`: what other packages want to hear; nothing here depends on it.
 - `memoranda.cli`: the command line.
 

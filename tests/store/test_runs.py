@@ -195,7 +195,8 @@ def test_a_parked_range_does_not_stop_what_follows_and_is_made_again(store: Memo
     assert (parked.status, parked.error, parked.job) == ("parked", "no JSON", job.number)
     assert (store.jobs.get(job.number).state, store.jobs.get(job.number).error) == ("parked", "no JSON")
     land(store, noted(store, 2, 4), NOTES)
-    assert store.runs.park(noted(store, id=run.id, attempts=2, error="again", tokens_in=5)).error == "again"
+    assert store.runs.park(noted(store, id=run.id, attempts=2, error="again", tokens_in=5), job_of(store)).error == "again"
+    assert store.jobs.get(job.number).state == "done", "the run has another job by now"
 
     again = noted(store, id=run.id, tokens_in=1, changes=(RunChange(ANN, "/more.md", "write", sources=(1,)),))
     with accompanied(store.runs.rerecord(again, job_of(store))):
@@ -204,6 +205,7 @@ def test_a_parked_range_does_not_stop_what_follows_and_is_made_again(store: Memo
     assert (found.status, found.error, found.attempts, found.tokens_in) == ("applied", None, 6, 11)
     assert (found.changes[0].revision, found.changes[0].sources) == (1, (1,))
     assert (store.runs.cursor("tidy", ANN), store.runs.covered("tidy", ANN)) == (4, [(0, 2), (2, 4)])
+    assert store.jobs.list("tidy", state="parked") == []
     with pytest.raises(RunSettledError, match="not parked any more"), accompanied(store.runs.rerecord(again)):
         store.commit(ChangeSet([Write(ANN, "/twice.md", "x")]))
     with pytest.raises(RunSettledError):

@@ -1,9 +1,14 @@
-"""Runs: recorded in one transaction with what came of them, the move of the cursor, and the end of their job."""
+"""Runs: recorded in one transaction with what came of them, the move of the cursor, and the end of their job.
+
+What lands locks in this order: the namespaces and items that change, the cursor, the job, the run. Nobody inserts a run
+of a range without its cursor, so two that work on one range wait for each other there, before anything is recorded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from memoranda.errors import RunSettledError
 from memoranda.store.changes import Committed, ConflictError, CursorMove
@@ -15,11 +20,32 @@ from memoranda.store.operations.cursors import advance
 from memoranda.store.operations.job_rows import plain
 from memoranda.store.operations.jobs import end_statement, finish_statements, hold
 from memoranda.store.operations.planning import plan_moves
-from memoranda.store.operations.run_rows import Before, Found, encode_changes, find, found_in, landed_changes, row_of
+from memoranda.store.operations.run_rows import (
+    Before,
+    Found,
+    encode_changes,
+    find,
+    found_in,
+    landed_changes,
+    recorded,
+    row_of,
+)
 from memoranda.store.runs import Run, RunChange, RunRecord
 
 
-def record(context: Context, run: RunRecord, job: Job | None = None) -> Companion:
+class Recording(Companion):
+    """A companion that records a run.
+
+    Attributes:
+        run: The run as it is recorded, if it was taken.
+    """
+
+    __slots__ = ("run",)
+
+    run: Run | None
+
+
+def record(context: Context, run: RunRecord, job: Job | None = None) -> Recording:
     """What records a run with the change set or the proposal that comes of it, moves its cursor, and ends its job.
 
     Args:
@@ -33,12 +59,15 @@ def record(context: Context, run: RunRecord, job: Job | None = None) -> Companio
     """
 
     def body(_: Context, landed: Landed) -> Body[list[Sql]]:
-        statements = yield from _ending(context, job)
         changes = landed_changes(run.changes, landed.committed, landed.before)
-        yield from _insert(context, run, _status(landed), landed.now, job, changes=changes, proposal=landed.proposal)
+        row = row_of(context, run, _status(landed), landed.now, job, changes=changes, proposal=landed.proposal)
+        statements = yield from _insert(context, run, row, job)
+        recording.run = recorded(row)
         return statements
 
-    return Companion(body, [_move(run)], context)
+    recording = Recording(body, [_move(run)], context)
+    recording.run = None
+    return recording
 
 
 def rerecord(context: Context, run: RunRecord, job: Job | None = None) -> Companion:
@@ -55,10 +84,10 @@ def rerecord(context: Context, run: RunRecord, job: Job | None = None) -> Compan
 
     def body(_: Context, landed: Landed) -> Body[list[Sql]]:
         statements = yield from _ending(context, job)
-        yield from _parked(context, run.id)
+        parked = yield from _parked(context, run)
         changes = landed_changes(run.changes, landed.committed, landed.before)
         row = row_of(context, run, _status(landed), landed.now, job, changes=changes, proposal=landed.proposal)
-        return [*statements, Sql("replace_run", row)]
+        return [*statements, *_settled_job(context, parked, landed.now), Sql("replace_run", row)]
 
     return Companion(body, store=context)
 
@@ -115,11 +144,14 @@ def _park(context: Context, run: RunRecord, job: Job | None) -> Body[Run]:
         statements.append(end_statement(context, job, "parked", error=run.error))
     known = yield from query("lock_run", tenant=context.tenant, id=run.id)
     if known:
-        yield from _parked(context, run.id)
-        statements.append(Sql("replace_run", row_of(context, run, "parked", now, job)))
+        parked = yield from _parked(context, run)
+        statements += [
+            *_settled_job(context, parked, now),
+            Sql("replace_run", row_of(context, run, "parked", now, job)),
+        ]
     else:
         yield from _move_alone(context, run, statements, now)
-        yield from _insert(context, run, "parked", now, job)
+        yield from _insert(context, run, row_of(context, run, "parked", now, job), None)
     yield Batch(statements)
     return (yield from find(context, run.id)).run
 
@@ -169,31 +201,39 @@ def _status(landed: Landed) -> str:
     return "applied" if any(done.revision for done in landed.committed) else "unchanged"
 
 
-def _insert(
-    context: Context,
-    run: RunRecord,
-    status: str,
-    now: int,
-    job: Job | None,
-    *,
-    changes: Sequence[RunChange] | None = None,
-    proposal: str | None = None,
-) -> Body[None]:
-    row = row_of(context, run, status, now, job, changes=changes, proposal=proposal)
-    rows = yield from query("insert_run", **row)
+def _insert(context: Context, run: RunRecord, row: dict[str, Any], job: Job | None) -> Body[list[Sql]]:
+    """Record a run while its job, if it has one, is held; returns what ends that well."""
+    inserting = Sql("insert_run", row)
+    ending: list[Sql] = []
+    if job is None:
+        (rows,) = yield Batch([inserting])
+    else:
+        (rows,) = yield from hold(job, inserting)
+        ending.append(end_statement(context, job, "done"))
     if not rows:
         raise RunSettledError(
             f"A run {run.id}, or one of the turns behind {run.after} of {'/'.join(run.scope)}, is recorded already.",
             "Nothing has landed; read again from where the cursor stands, with a new id.",
         )
+    return ending
 
 
-def _parked(context: Context, id: str) -> Body[None]:
-    found = yield from find(context, id, "lock_run")
-    if found.run.status != "parked":
+def _parked(context: Context, run: RunRecord) -> Body[Run]:
+    found = (yield from find(context, run.id, "lock_run")).run
+    if (found.consumer, found.scope, found.after) != (run.consumer, tuple(run.scope), run.after):
+        raise RunSettledError(f"The run {run.id} is of another range.", "Nothing was recorded; begin with a new id.")
+    if found.status != "parked":
         raise RunSettledError(
-            f"The run {id} is not parked any more: it is {found.run.status}.", "Nothing has landed; it is done."
+            f"The run {run.id} is not parked any more: it is {found.status}.", "Nothing has landed; it is done."
         )
+    return found
+
+
+def _settled_job(context: Context, parked: Run, now: int) -> list[Sql]:
+    """What ends the job that was parked with a run, once the run was made again."""
+    if parked.job is None:
+        return []
+    return [Sql("end_parked_job", {"tenant": context.tenant, "number": parked.job, "now": now})]
 
 
 def _settled(found: Found, status: str, changes: Sequence[RunChange], *, undone_by: str | None = None) -> Sql:

@@ -94,6 +94,10 @@ SET state = 'waiting', due_at = :now, attempts = 0, error = NULL, ended_at = NUL
 WHERE tenant = :tenant AND number = :number AND state = 'parked'
 RETURNING number;
 
+-- name: end_parked_job
+UPDATE jobs SET state = 'done', error = NULL, ended_at = :now
+WHERE tenant = :tenant AND number = :number AND state = 'parked';
+
 -- name: job_by_number
 SELECT number, queue, labels, origin, state, due_at, attempts, lease, lease_until, worker, payload, error,
        created_at, started_at, ended_at
