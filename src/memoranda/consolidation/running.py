@@ -31,6 +31,7 @@ from memoranda.store.changes import Author, ConflictError
 from memoranda.store.effects import Sql
 from memoranda.store.jobs import Job
 from memoranda.store.operations.jobs import insert_job
+from memoranda.store.operations.runs import Recording
 from memoranda.store.runs import Run, RunRecord
 from memoranda.store.values import to_datetime
 
@@ -87,6 +88,7 @@ class Pass:
     spent: Spent = field(default_factory=Spent)
     diff: str = ""
     summary: str | None = None
+    recording: Recording | None = None
 
     def report(self, status: Any, **more: Any) -> RunReport:
         """What is told of it."""
@@ -182,7 +184,9 @@ def _begin(one: Pass) -> Steps[None]:
 def _landed(one: Pass, landing: Landing) -> Steps[Passed]:
     match landing.outcome:
         case "landed":
-            run = yield from ask(one.consolidator.store.runs.get, one.run_id)
+            run = one.recording.run if one.recording is not None else None
+            if run is None:  # one that was parked: what it took before is added up in the database
+                run = yield from ask(one.consolidator.store.runs.get, one.run_id)
             return Passed(one.report(run.status, runs=(run,)))
         case "lost":
             return Passed((yield from _lost(one, landing.error)))
@@ -259,7 +263,8 @@ def _waits(one: Pass) -> Steps[bool]:
 def _land(one: Pass, files: TracedStage, mode: Any) -> Steps[Landing]:
     store = one.consolidator.store
     record = one.record(changes=changes_of(files, store))
-    companion = (store.runs.rerecord if one.parked is not None else store.runs.record)(record, one.job)
+    one.recording = store.runs.record(record, one.job) if one.parked is None else None
+    companion = one.recording or store.runs.rerecord(record, one.job)
     landing: LandingMode = "propose" if mode == "propose" else "apply"
     author = Author(f"consolidator:{one.consolidator.name}", run_id=one.run_id, reason=one.summary)
     return (yield from land(files, store, companion, author=author, mode=landing, also=_follow_up(one)))

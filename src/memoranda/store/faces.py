@@ -103,7 +103,7 @@ class Runs(Part):
     new_id, anew_id = blocking(run_reading.new_id, "Runs"), awaiting(run_reading.new_id, "Runs")
     park, apark = blocking(runs.park, "Runs"), awaiting(runs.park, "Runs")
 
-    def record(self, run: RunRecord, job: Job | None = None) -> Companion:
+    def record(self, run: RunRecord, job: Job | None = None) -> runs.Recording:
         """What records a run with the commit that it travels with; see `memoranda.store.operations.runs.record`."""
         return runs.record(self.context, run, job)
 

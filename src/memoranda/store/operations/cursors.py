@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memoranda.store.changes import Conflict, CursorMove
-from memoranda.store.effects import Batch, Body, Sql, query
+from memoranda.store.effects import Batch, Body, Sql
 from memoranda.store.namespaces import decode_namespace
 from memoranda.store.operations.context import Context
 
@@ -24,9 +24,10 @@ def advance(
 
 def _advance(context: Context, move: CursorMove, labels: str, statements: list[Sql], now: int) -> Body[Conflict | None]:
     place: dict[str, Any] = {"consumer": move.consumer, "tenant": context.tenant, "labels": labels}
-    if move.expect == 0:
-        yield Batch([Sql("create_cursor", {**place, "position": 0, "moved_at": now})])
-    rows = yield from query("lock_cursor", **place)
+    asked = [Sql("lock_cursor", place)]
+    if move.expect == 0:  # each statement sees what the one before has made
+        asked.insert(0, Sql("create_cursor", {**place, "position": 0, "moved_at": now}))
+    rows = (yield Batch(asked))[-1]
     position, lease = rows[0] if rows else (0, None)
     if not rows or position != move.expect or (lease is not None and lease != move.lease):
         held = "another worker holds its lease" if rows and position == move.expect else f"it stands at {position}"

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from memoranda.errors import InvalidValueError, LeaseLostError
 from memoranda.store.changes import Namespace
-from memoranda.store.effects import Batch, Body, Operation, Sql, query, transact
+from memoranda.store.effects import Batch, Body, Operation, Rows, Sql, query, transact
 from memoranda.store.jobs import LEASE_SECONDS, Job
 from memoranda.store.keys import is_plain_text
 from memoranda.store.namespaces import encode_namespace
@@ -295,18 +295,26 @@ def end_statement(
     )
 
 
-def hold(job: Job) -> Body[None]:
+def hold(job: Job, *more: Sql) -> Body[list[Rows]]:
     """Lock a job until the end of the transaction.
+
+    Args:
+        job: The job, as `claim` gave it.
+        *more: What may travel with it, behind the lock: it is undone with the rest where the job is lost.
+
+    Returns:
+        The rows of that.
 
     Raises:
         LeaseLostError: It is not this worker's any more.
     """
-    rows = yield from query("lock_job", number=job.number)
+    rows, *others = yield Batch([Sql("lock_job", {"number": job.number}), *more])
     if not rows or rows[0][0] != job.lease:
         raise LeaseLostError(
             f"The job {job.number} of {job.queue} is not this worker's any more.",
             "Nothing of this attempt has landed; leave it to the worker that has the job now.",
         )
+    return others
 
 
 def finish_statements(context: Context, job: Job) -> Body[list[Sql]]:

@@ -108,6 +108,30 @@ def row_of(
     }
 
 
+def recorded(row: Mapping[str, Any]) -> Run:
+    """A run that is about to be recorded, as it will be read."""
+    return Run(
+        row["id"],
+        row["consumer"],
+        decode_namespace(row["labels"]),
+        row["after_position"],
+        row["to_position"],
+        row["status"],
+        row["turns"],
+        decode_changes(row["changes"]),
+        row["model"],
+        row["tokens_in"],
+        row["tokens_out"],
+        row["attempts"],
+        to_datetime(row["started_at"]),
+        to_datetime(row["ended_at"]),
+        proposal=row["proposal"],
+        error=row["error"],
+        summary=row["summary"],
+        job=row["job"],
+    )
+
+
 def landed_changes(
     changes: Sequence[RunChange], committed: Sequence[Committed], before: Before
 ) -> tuple[RunChange, ...]:
