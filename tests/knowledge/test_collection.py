@@ -348,17 +348,17 @@ class TestPlaces:
         notes.save("Tea is what Ann likes on long winter evenings when nobody calls.")
         for number in range(60):
             store.put(ANN, f"tea-{number}", {"text": "tea tea tea"})
-        store.put(ANN, "/memories/current/strange", {"text": "tea", "id": 3})
+        store.put(ANN, "/facts/current/strange", {"text": "tea", "id": 3})
         assert texts(notes.search("tea", k=1)) == ["Tea is what Ann likes on long winter evenings when nobody calls."]
         assert len(notes.all()) == 1
 
     def test_a_copy_made_by_hand_is_no_memory(self, store: MemoryStore) -> None:
         notes = Collection(None, store, ANN)
         saved = notes.save("Likes tea.")
-        (entry,) = store.list_keys(ANN, "/memories/current")
+        (entry,) = store.list_keys(ANN, "/facts/current")
         item = store.get(ANN, entry.key)
         assert item is not None
-        store.write(ANN, "/memories/current/copy", item.value)
+        store.write(ANN, "/facts/current/copy", item.value)
         assert [memory.id for memory in notes.all()] == [saved.id]
         assert [memory.id for memory in notes.search("tea")] == [saved.id]
 

@@ -109,5 +109,5 @@ def test_tasks_that_change_a_fact_and_forget_it_leave_it_whole(store: MemoryStor
         history = facts.history(current[0].id)
         assert all(earlier.valid_to == later.valid_from for earlier, later in pairwise(history))
         assert {
-            entry.key.rpartition("/")[2] for entry in store.list_keys(("ann",), "/memories/superseded", recursive=True)
+            entry.key.rpartition("/")[2] for entry in store.list_keys(("ann",), "/facts/superseded", recursive=True)
         } == {memory.id for memory in history[:-1]}

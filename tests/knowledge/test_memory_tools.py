@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from pydantic import BaseModel
 
 from memoranda import MemoryStore
 from memoranda.backends import by_user
+from memoranda.knowledge import InvalidSettingError
 from memoranda.knowledge.collection import Collection
 from memoranda.knowledge.tools import memory_tools
 from memoranda.testing.scripted import ScriptedChatModel, call, calls, say
@@ -210,3 +212,36 @@ def test_an_agent_on_an_event_loop(store: MemoryStore) -> None:
     first, second, found = asyncio.run(run())
     assert sorted(text.partition(" ")[0] for text in (first, second)) == ["Saved", "This"]
     assert len(found.splitlines()) == 1
+
+
+def test_two_collections_of_one_agent_have_tools_of_their_own(store: MemoryStore) -> None:
+    tools = [
+        *memory_tools(Collection(None, store, ("ann",))),
+        *memory_tools(Collection(None, store, ("ann",), name="tasks"), "task"),
+    ]
+    assert len({tool.name for tool in tools}) == 6
+    save, search, forget = tools[3:]
+    assert (save.name, search.name, forget.name) == ("save_task", "search_task", "forget_task")
+    save.invoke({"text": "Ann has to call Ben."})
+    assert "call Ben" in search.invoke({"query": "call"})
+    assert tools[1].invoke({"query": "call"}) == "No memory answers this."
+    assert "search_memory" not in save.description + forget.description + forget.invoke({"id": "m"})
+    with pytest.raises(InvalidSettingError, match="name of a tool"):
+        memory_tools(Collection(None, store, ("ann",)), "my tasks")
+
+
+def test_what_was_saved_on_a_day_is_found_on_that_day(store: MemoryStore) -> None:
+    memories = Collection(None, store, ("ann",))
+    memories.save("Ann lives in Rome.", at=datetime(2026, 5, 31, 15, tzinfo=UTC))
+    search = memory_tools(memories)[1]
+    assert "Rome" in search.invoke({"query": "Rome", "on": "2026-05-31"})
+    assert "Rome" not in search.invoke({"query": "Rome", "on": "2026-05-30"})
+    assert "Rome" not in search.invoke({"query": "Rome", "on": "2026-05-31T14:00:00Z"})
+    assert "Write it as 2026-05-31" in search.invoke({"query": "Rome", "on": "yesterday"})
+
+
+def test_memories_stay_out_of_the_folder_of_an_agents_files(store: MemoryStore) -> None:
+    # The usual route to files of a user is /memories/, and the usual namespace of both is the user's.
+    Collection(None, store, ("ann",)).save("Ann lives in Rome.")
+    keys = [entry.key for entry in store.list_keys(ANN, "/", recursive=True)]
+    assert keys and not any(key.startswith("/memories/") for key in keys)

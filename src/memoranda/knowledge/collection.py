@@ -90,7 +90,7 @@ class Collection(Generic[M]):
         identity: Sequence[str] = (),
         model: str | BaseChatModel | None = None,
         near: float = NEAR,
-        name: str = "memories",
+        name: str = "facts",
     ) -> None: ...
 
     @overload
@@ -103,7 +103,7 @@ class Collection(Generic[M]):
         identity: Sequence[str] = (),
         model: str | BaseChatModel | None = None,
         near: float = NEAR,
-        name: str = "memories",
+        name: str = "facts",
     ) -> None: ...
 
     def __init__(
@@ -115,7 +115,7 @@ class Collection(Generic[M]):
         identity: Sequence[str] = (),
         model: str | BaseChatModel | None = None,
         near: float = NEAR,
-        name: str = "memories",
+        name: str = "facts",
     ) -> None:
         self.schema = document_schema(TEXT_SCHEMA if schema is None else schema)
         self.store = checked_memory_store(store)

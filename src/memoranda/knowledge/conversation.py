@@ -18,6 +18,10 @@ Conversation: TypeAlias = "str | Sequence[Any]"
 _ROLES: Final[Mapping[str, str]] = {"human": "user", "ai": "assistant", "function": "tool"}
 
 
+_OWN: Final = ("text", "output_text", "reasoning", "thinking", "redacted_thinking", "refusal")
+"""Blocks of a model's message that hold its own words alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """One message, as far as it is words.
@@ -108,8 +112,25 @@ def _said(message: Any) -> tuple[Said, bool]:
         kind = str(getattr(converted, "role", kind))
     role = _ROLES.get(kind, kind)
     calls = any(getattr(converted, name, None) for name in ("tool_calls", "invalid_tool_calls"))
-    outside = bool(calls) if role == "assistant" else not (role == "user" and is_person(converted))
+    outside = (
+        calls or _is_founded(converted.content)
+        if role == "assistant"
+        else not (role == "user" and is_person(converted))
+    )
     return Said(role, str(cast("Any", converted).text)), outside
+
+
+def _is_founded(content: Any) -> bool:
+    """Whether a model's message says what it is founded on: tools that its provider ran, or sources that it cites."""
+    blocks = cast("list[Any]", content) if isinstance(content, list) else []
+    return any(
+        isinstance(block, Mapping)
+        and (
+            cast("Mapping[str, Any]", block).get("type") not in _OWN
+            or any(cast("Mapping[str, Any]", block).get(name) for name in ("citations", "annotations"))
+        )
+        for block in blocks
+    )
 
 
 def _no_conversation(given: object) -> InvalidSettingError:

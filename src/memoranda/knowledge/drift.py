@@ -12,12 +12,20 @@ from memoranda.knowledge.errors import InvalidSettingError
 from memoranda.store.keys import is_plain_text
 
 _HEADING: Final = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)(.*)$")
-_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+# Also within items of lists and quotations; after backticks stand no others, or it is code within a line.
+_FENCE: Final = re.compile(r"[ \t]*(?:(?:[-*+>]|\d{1,9}[.)])[ \t]*)*(`{3,}(?![^`]*`)|~{3,})")
+_MARKS: Final = re.compile(r"[ \t>]*")
+_RAW: Final = re.compile(r"<(pre|script|style|textarea)\b.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 # What nobody sees in a difference, or what turns the order of the characters around it.
 _HIDDEN: Final = re.compile(
     "[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
 )
+
+
+# A word; of scripts that write no spaces a character, and of what is longer than any word a part of that length.
+_UNSPACED: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]{{1,24}}")
 
 
 class Section(NamedTuple):
@@ -101,7 +109,7 @@ def changed_share(before: str, after: str) -> float:
         >>> changed_share("be kind and brief", "be kind and clear"), changed_share("be kind", "so what")
         (0.25, 1.0)
     """
-    old, new = before.split(), after.split()
+    old, new = _WORD.findall(before), _WORD.findall(after)
     if not old and not new:
         return 0.0
     added, removed = diff_stat("".join(f"{word}\n" for word in old), "".join(f"{word}\n" for word in new))
@@ -117,13 +125,15 @@ def sections_of(text: str) -> list[Section]:
     """
     found: list[Section] = []
     fence: str | None = None
-    for line in _COMMENT.sub("", text).splitlines():
+    for line in _RAW.sub("", _COMMENT.sub("", text)).splitlines():
         mark = _FENCE.match(line)
         heading = None if fence else _HEADING.match(line)
         if fence is None and mark:
             fence = mark[1]
-        elif fence is not None and mark and line.strip().startswith(fence) and not line.strip().strip(fence[0]):
-            fence = None
+        elif fence is not None:
+            rest = _MARKS.sub("", line, count=1).rstrip()
+            if rest.startswith(fence) and not rest.strip(fence[0]):
+                fence = None
         if heading:
             found.append(Section(len(heading[1]), _closed(heading[2].strip()), ""))
         elif found:

@@ -46,6 +46,9 @@ _NOT: Final = re.compile(r"(?:(can)not|(\w+)n't)")
 _OTHER_WORDS: Final = frozenset(["US", "IT", "WHO"])
 
 
+_SHORT: Final = 1_000
+
+
 class Token(NamedTuple):
     """A word, number, sign, or character of a script without spaces."""
 
@@ -55,7 +58,6 @@ class Token(NamedTuple):
     """Whether an "and" or a comma stands before it."""
 
 
-@lru_cache(maxsize=4_096)
 def tokens_of(text: str) -> tuple[Token, ...]:
     """The tokens of a text, in order, whatever its case and punctuation.
 
@@ -63,6 +65,11 @@ def tokens_of(text: str) -> tuple[Token, ...]:
         >>> [token.text for token in tokens_of("The café's open, 9:30!")]
         ['the', "café's", 'open', '9:30']
     """
+    # Long texts would fill the memory of a process that lives long.
+    return _short_tokens(text) if len(text) <= _SHORT else _tokens(text)
+
+
+def _tokens(text: str) -> tuple[Token, ...]:
     plain = _POINTS.sub("", normalised(text))
     found: list[Token] = []
     joined = False
@@ -81,6 +88,9 @@ def tokens_of(text: str) -> tuple[Token, ...]:
     while found and found[-1].text in _SOFT_AT_END:
         found.pop()
     return tuple(found)
+
+
+_short_tokens = lru_cache(maxsize=4_096)(_tokens)
 
 
 def canonical(value: Any) -> str:

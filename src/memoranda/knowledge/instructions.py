@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from memoranda.backends.runtime import running_author
 from memoranda.backends.scopes import NamespaceLike, resolve_namespace
@@ -13,7 +13,7 @@ from memoranda.files.diff import unified_diff
 from memoranda.files.format import read_file_data
 from memoranda.knowledge.asking import checked_attempts
 from memoranda.knowledge.conversation import Conversation, heard
-from memoranda.knowledge.drift import DriftLimits
+from memoranda.knowledge.drift import DriftLimits, changed_share
 from memoranda.knowledge.errors import InvalidSettingError
 from memoranda.knowledge.pairs import awaiting, blocking
 from memoranda.knowledge.places import checked_memory_store, checked_place
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 Mode = Literal["propose", "apply"]
+
+_UNREVIEWED: Final = "applied without a review: "
+"""How the reason of a refinement begins that nobody looked at."""
+_LOOKED_BACK: Final = 200
+"""So many revisions are looked at for one that was reviewed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,8 @@ class Instructions:
         path: The file's path.
         required_sections: Headings that every refinement keeps, such as `"Tone"`, or `"## Tone"` at that level.
         max_bytes: The size of the text at most.
-        max_change: The share of words, before and after together, that one refinement may add or remove.
+        max_change: The share of words, before and after together, that one refinement may add or remove; and all those
+            together that were applied since somebody reviewed the text, or wrote it.
         initial: The text in effect until there is a file; it becomes its first revision.
 
     Raises:
@@ -201,7 +207,8 @@ class Instructions:
             feedback: What was good or bad about it, in words.
             trusted: Whether conversation and feedback come from people who may change these instructions. Where not,
                 the refinement is only ever proposed. A conversation with results of tools in it never is trusted.
-            mode: `"propose"` lets it wait for a reviewer, `"apply"` stores it at once.
+            mode: `"propose"` lets it wait for a reviewer, `"apply"` stores it at once; unless the text would then be
+                further than `max_change` from the last one that was reviewed.
             attempts: How often the model is asked at most.
             author: Who refines; None takes `acting_as`, and inside a graph the agent that runs.
 
@@ -228,12 +235,14 @@ class Instructions:
             return Refined(draft.text, difference, refused=draft.refused, reason=draft.reason)
         if draft.text == before.text:
             return Refined(before.text, reason=draft.reason)
+        if mode == "apply" and held_back is None:
+            held_back = yield from self._drifted(namespace, before, draft.text)
         if mode == "propose" or held_back is not None:
             held = None if mode == "propose" else held_back
             return (yield from self._propose(namespace, before, draft, signed, held))
         base = yield from self._settled(namespace, before, signed)
         write = Write(namespace, self.path, draft.text, base=base, merge=False)
-        landed = yield from ask(self.store.commit, ChangeSet((write,), _because(signed, draft)))
+        landed = yield from ask(self.store.commit, ChangeSet((write,), _unreviewed(_because(signed, draft))))
         return Refined(
             draft.text,
             self._difference(before.text, draft.text),
@@ -258,6 +267,20 @@ class Instructions:
         if file["encoding"] != "utf-8":
             raise InvalidSettingError(f"{self.path} is a binary file, no instructions.", "Choose another path.")
         return _Held(file["content"], item.revision)
+
+    def _drifted(self, namespace: Namespace, before: _Held, text: str) -> Steps[str | None]:
+        """Why a text has to wait although it is near the one before: many that nobody reviewed have led to that."""
+        if not before.revision:
+            return None
+        revisions = yield from ask(self.store.history, namespace, self.path, limit=_LOOKED_BACK)
+        seen = next((each for each in revisions if not _is_unreviewed(each)), revisions[-1])
+        if seen.revision == before.revision or seen.operation == "delete":
+            return None
+        item = yield from ask(self.store.get_at, namespace, self.path, revision=seen.revision)
+        share = changed_share(read_file_data(item.value, lenient=True)["content"], text)
+        if share <= self.limits.max_change:
+            return None
+        return f"{share:.0%} of the words are new or gone since revision {seen.revision}, the last that was reviewed"
 
     def _settled(self, namespace: Namespace, before: _Held, author: Author) -> Steps[int]:
         """The revision of the text that a refinement was made from; the initial text becomes one first."""
@@ -301,6 +324,14 @@ def _checked(trusted: Any, mode: Any, feedback: Any) -> str | None:
     if feedback is not None and not isinstance(feedback, str):
         raise InvalidSettingError(f"feedback={feedback!r} is no text.", "Pass a string, or None.")
     return None if trusted else "what led to it is of untrusted origin"
+
+
+def _unreviewed(author: Author) -> Author:
+    return replace(author, reason=f"{_UNREVIEWED}{author.reason}" if author.reason else _UNREVIEWED.strip(": "))
+
+
+def _is_unreviewed(revision: Revision) -> bool:
+    return (revision.author.reason or "").startswith(_UNREVIEWED.strip(": ")) and "proposal" not in revision.origin
 
 
 def _because(author: Author, draft: Draft) -> Author:

@@ -1,7 +1,7 @@
 """Memories: what one is to a reader, and how its versions are kept in a store.
 
-A *version* is a value with the time during which it held. The current one of each lies at `/memories/current/<slot>`,
-those that were superseded at `/memories/superseded/<slot>/<id>`. The slot comes from what makes a memory the same
+A *version* is a value with the time during which it held. The current one of each lies at `/facts/current/<slot>`,
+those that were superseded at `/facts/superseded/<slot>/<id>`. The slot comes from what makes a memory the same
 again, its identity or its whole text, so that two writers of the same memory meet at one key.
 """
 
