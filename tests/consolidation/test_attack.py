@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from memoranda import MemoryStore
+import asyncio
+from typing import Any
+
+import pytest
+
+from memoranda import MemoryStore, open_store
 from memoranda.backends import GuardedBackend, WriteEvent
-from memoranda.consolidation import Task
+from memoranda.consolidation import InvalidConsolidatorError, Task, UndoConflictError
 from tests.consolidation.talking import ANN, consolidator, files_of, say, text
 
 
@@ -46,3 +51,47 @@ def test_what_a_consolidator_records_itself_does_not_keep_a_run_going(store: Mem
     assert consolidator(store, talking).run(ANN).status == "unchanged"
     assert times == [1]
     assert store.runs.unread("consolidation")[0].position == 1
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"max_turns": 2.5},
+        {"max_bytes": float("inf")},
+        {"attempts": 1.5},
+        {"conflict_attempts": 1.5},
+        {"limit_steps": 2.5},
+        {"timeout": float("inf")},
+        {"timeout": float("nan")},
+        {"timeout": 0},
+        {"timeout": True},
+    ],
+)
+def test_a_number_that_would_fail_in_every_run_is_refused_at_once(setting: dict[str, Any]) -> None:
+    with open_store("memory://") as store, pytest.raises(InvalidConsolidatorError, match="makes no sense"):
+        consolidator(store, **setting)
+
+
+def test_a_consolidator_that_runs_out_of_an_iterator_fails_and_is_not_waited_for(store: MemoryStore) -> None:
+    say(store, "Tea.")
+
+    def exhausted(task: Task) -> str:
+        return next(iter([]))
+
+    tending = consolidator(store, exhausted, attempts=1, timeout=5)
+    report = asyncio.run(tending.arun(ANN))
+    assert (report.status, report.seconds < 4) == ("parked", True)
+    assert "StopIteration" in (report.error or "")
+
+
+def test_undoing_says_that_a_file_was_renamed_since(store: MemoryStore) -> None:
+    say(store, "Tea.")
+    tending = consolidator(store)
+    (run,) = tending.run(ANN).runs
+    files_of(store).move("/facts.md", "/tastes.md")
+    with pytest.raises(UndoConflictError, match=r"/facts\.md"):
+        tending.undo(run.id)
+    assert store.runs.get(run.id).status == "applied"
+    files_of(store).move("/tastes.md", "/facts.md")
+    assert tending.undo(run.id).status == "undone"
+    assert (text(store), text(store, "/tastes.md")) == (None, None)

@@ -18,7 +18,7 @@ from memoranda.consolidation.places import may_lie_in
 from memoranda.consolidation.reading import next_span
 from memoranda.consolidation.reports import RunReport, ScopeStatus
 from memoranda.consolidation.running import Pass, run_pass, set_aside
-from memoranda.consolidation.settings import check_numbers, checked_scope, is_function, work_of
+from memoranda.consolidation.settings import check_numbers, checked_scope, checked_timeout, is_function, work_of
 from memoranda.consolidation.sources import Conversations, Limits, ScopeOf, Source
 from memoranda.consolidation.statuses import statuses
 from memoranda.consolidation.triggers import schedule_name
@@ -113,7 +113,6 @@ class Consolidator:
             max_bytes=max_bytes,
             attempts=attempts,
             conflict_attempts=conflict_attempts,
-            timeout=1 if timeout is None else timeout,
             limit_steps=limit_steps,
         )
         self.store = store
@@ -125,7 +124,7 @@ class Consolidator:
         self.zone = ZoneInfo(checked_zone(zone))
         self.limits = Limits(max_turns, max_bytes)
         self.attempts, self.conflict_attempts = attempts, conflict_attempts
-        self.work = Work(work_of(work, limit_steps), timeout)
+        self.work = Work(work_of(work, limit_steps), checked_timeout(timeout))
         self.target = target if is_function(target) else as_backend(target)
         if isinstance(self.target, Backend) and not may_lie_in(store, self.target):
             raise InvalidConsolidatorError(

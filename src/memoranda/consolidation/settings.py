@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
+from threading import TIMEOUT_MAX
 from typing import Any, cast
 
 from memoranda.consolidation.errors import InvalidConsolidatorError
@@ -14,10 +15,21 @@ from memoranda.store.namespaces import InvalidNamespaceError, validate_labels
 
 
 def check_numbers(**numbers: Any) -> None:
-    """Refuse what is no number above 0."""
+    """Refuse what is no whole number above 0."""
     for what, number in numbers.items():
-        if isinstance(number, bool) or not isinstance(number, (int, float)) or not number > 0:
-            raise InvalidConsolidatorError(f"{what}={number!r} makes no sense.", "Pass a number above 0.")
+        if isinstance(number, bool) or not isinstance(number, int) or not number > 0:
+            raise InvalidConsolidatorError(f"{what}={number!r} makes no sense.", "Pass a whole number above 0.")
+
+
+def checked_timeout(timeout: Any) -> float | None:
+    """Return seconds as they are, if something can be waited for so long."""
+    if timeout is not None and (
+        isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout <= TIMEOUT_MAX
+    ):
+        raise InvalidConsolidatorError(
+            f"timeout={timeout!r} makes no sense.", "Pass a number of seconds above 0, or None for as long as it wants."
+        )
+    return timeout
 
 
 def checked_scope(scope: Any) -> Namespace:

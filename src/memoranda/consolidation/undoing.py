@@ -118,10 +118,11 @@ def _back(store: MemoryStore, run: Run, change: RunChange) -> Steps[list[Change]
     lies_at = change.to or key
     now = yield from ask(store.get, namespace, lies_at)
     if now is None:
-        if not change.before:  # what it had made is gone already
+        last = next(iter((yield from ask(store.history, namespace, lies_at, limit=1))), None)
+        is_moved = last is not None and last.operation == "move" and last.author.run_id != run.id
+        if not change.before and not is_moved:  # what it had made is gone already
             return []
-        (last,) = yield from ask(store.history, namespace, lies_at, limit=1)
-        if last.author.run_id != run.id:
+        if last is None or last.author.run_id != run.id:
             raise _conflict(run, [(namespace, lies_at, 0)])
         return [Write(namespace, key, (yield from _value(store, namespace, key, change.before)), 0)]
     before = (yield from _value(store, namespace, key, change.before)) if change.before else ""

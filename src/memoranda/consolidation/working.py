@@ -99,6 +99,8 @@ def _in_thread(function: Callable[[Task], Any], task: Task) -> Future[Any]:
                 answer = context.run(perform, cast("Steps[Any]", answer))
             elif inspect.isawaitable(answer):
                 answer = context.run(asyncio.run, _awaited(answer))
+        except StopIteration:  # which no thread can hand to an event loop
+            future.set_exception(WorkFailedError("The consolidator failed with StopIteration.", "Mend it."))
         except BaseException as error:  # noqa: BLE001 - raised where the work is waited for
             future.set_exception(error)
         else:
