@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from _recall import ABOUT_DOCUMENTS, ask, recall_conversations
+from _recall import PERSON as MEI
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
@@ -75,6 +76,7 @@ def main() -> int:
         console.print(f"\n[bold]Store[/bold]  {escape(str(store))}")
         remember(store, options.model or chosen_model(os.environ))
         recall_conversations(store, console)
+        tend_memory(store)
         import_documents(store, folder)
         show_tree(store)
         ask(store, NAMESPACE, ABOUT_DOCUMENTS, console)
@@ -128,6 +130,14 @@ def remember(store: MemoryStore, model: str | None) -> None:
     for entry in store.list_keys(PERSON, recursive=True):
         show_history(store, entry.key, PERSON)
         show_blame(store, entry.key, PERSON)
+
+
+def tend_memory(store: MemoryStore) -> None:
+    """Work what was said into files, and show where each line came from."""
+    # Here, so that the processes that edit files below need not load an agent.
+    from _tending import tend
+
+    tend(store, MEI, console)
 
 
 def import_documents(store: MemoryStore, folder: Path) -> None:

@@ -46,6 +46,9 @@ def test_the_demo_runs(store_url: str, tmp_path: Path) -> None:
         answer = done.stdout.partition(question)[2].partition("\n\n")[0]
         assert thread in answer and said in answer, question
     assert "By words alone, 0 passages" in done.stdout
+    tended = done.stdout.partition("Tended in the background")[2].partition("A team's documents")[0]
+    assert "applied, 41 turns read" in tended and "Once more: nothing is new" in tended
+    assert "kitchen-paint-again" in tended and "妈妈来访" in tended
     with open_store(store_url) as store:
         assert text_in(store, ("ann@example.org",), "/preferences.md").endswith("- Metric units.\n- Vegetarian.\n")
         assert made_by(store, ("ann@example.org",), "/preferences.md") == [
