@@ -287,7 +287,7 @@ def _run(machine: type[RuleBasedStateMachine], store: MemoryStore) -> None:
     Machine.store = store  # type: ignore[attr-defined]
     run_state_machine_as_test(
         Machine,
-        settings=settings(max_examples=sized(40, quick=6), stateful_step_count=sized(25, quick=10), deadline=None),
+        settings=settings(max_examples=sized(40, quick=3), stateful_step_count=sized(25, quick=8), deadline=None),
     )
 
 

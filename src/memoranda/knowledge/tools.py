@@ -78,8 +78,8 @@ def memory_tools(collection: Collection[Any], name: str = "memory") -> list[Base
             ),
             _Offer(
                 f"forget_{name}",
-                f"Forget a memory that search_{name} has shown, and what was true before it, when the user asks for it. "
-                "What has changed is not forgotten but saved anew.",
+                f"Forget a memory that search_{name} has shown, and what was true before it, when the user asks for "
+                "it. What has changed is not forgotten but saved anew.",
                 _FORGET,
                 tools.forget,
             ),
