@@ -171,7 +171,7 @@ class Consolidator:
         report = RunReport(scope, "nothing")
         lost: list[RunReport] = []
         last = yield from self._last_of(scope)
-        while report.ok and report.to < last and (yield from next_span(self, scope)) is not None:
+        while report.ok and report.to < last:
             passed = yield from by_hand(self, scope, mode or self.mode)
             if passed.status == "lost" and len(lost) < self.conflict_attempts:  # such as when some of it was forgotten
                 lost.append(passed)
@@ -188,7 +188,7 @@ class Consolidator:
     def _last_of(self, scope: Namespace) -> Steps[float]:
         """Up to where a call reads: what is said meanwhile waits, lest an agent that is recorded itself never end."""
         if not self.sources.reads_turns:
-            return math.inf
+            return 0 if (yield from next_span(self, scope)) is None else math.inf
         unread = yield from ask(self.store.runs.unread, self.name, scope, limit=1)
         return unread[0].turns if unread and unread[0].namespace == scope else 0
 
