@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,8 +24,9 @@ from memoranda.store.types import Revision
 if TYPE_CHECKING:
     from memoranda.consolidation.tracing import TracedStage
 
-_MARK: Final = re.compile(r"^<!-- folded r-[a-z0-9]+ -->[ \t]*$", re.MULTILINE)
+_MARK: Final = re.compile(r"^<!-- folded (r-[a-z0-9]+) -->[ \t]*$", re.MULTILINE)
 _MOST_LINES: Final = 1_000_000
+_FEW: Final = 100
 
 
 def mark(run_id: str) -> str:
@@ -125,7 +125,8 @@ class EventLog:
         found: list[Event] = []
         left = limits.bytes
         for entry in (yield from self._files(files)):
-            text = _unfolded((yield from _text(files, entry["path"])))
+            content = yield from _text(files, entry["path"])
+            text = content[(yield from _folded_to(files, entry["path"], content)) :]
             if not text.strip():
                 continue
             part = _first_lines(text, left)
@@ -160,7 +161,8 @@ class EventLog:
             if entry["path"] in read or changed is None or datetime.fromisoformat(changed) >= before:
                 continue
             text = yield from _text(files, entry["path"])
-            if _MARK.search(text) and not _unfolded(text).strip():
+            folded = yield from _folded_to(files, entry["path"], text)
+            if folded and not text[folded:].strip():
                 yield from ask(files.delete, entry["path"], base=entry.get("revision"))
 
     def _files(self, files: Backend) -> Steps[list[FileInfo]]:
@@ -178,15 +180,34 @@ def _text(files: Backend, path: str) -> Steps[str]:
     return data["content"] if data["encoding"] == "utf-8" else ""
 
 
-def _unfolded(text: str) -> str:
-    """What stands behind the last mark."""
-    last = _last_mark(text)
-    return text if last is None else text[last.end() :].removeprefix("\n")
+def _folded_to(files: Backend, path: str, text: str) -> Steps[int]:
+    """Up to which character a file was folded: to behind the mark that the last run put there."""
+    at = yield from _last_mark(files, path, text)
+    return 0 if at is None else at.end() + text.startswith("\n", at.end())
 
 
-def _last_mark(text: str) -> re.Match[str] | None:
-    found = deque(_MARK.finditer(text), maxlen=1)
-    return found[0] if found else None
+def _last_mark(files: Backend, path: str, text: str) -> Steps[re.Match[str] | None]:
+    """The mark of the last run that changed a file.
+
+    A mark that an agent has written hides nothing: of marks counts whose run did write to this file, and of one that
+    stands there twice the first.
+    """
+    marks: dict[str, re.Match[str]] = {}
+    for found in _MARK.finditer(text):
+        marks.setdefault(found[1], found)
+    if not marks:
+        return None
+    history: list[Revision] = []
+    for most in (_FEW, None):  # the last run has mostly written lately
+        history = (yield from ask(files.history, path, limit=most)).revisions or []
+        for revision in history:
+            if revision.operation != "append" and revision.author.run_id in marks:
+                return marks[revision.author.run_id]
+        if len(history) < _FEW:
+            break
+    # What came from elsewhere has left its history there, and what is staged has none yet.
+    is_told = bool(history) and history[-1].revision == 1 and history[-1].operation in ("append", "write")
+    return None if is_told and history[0].operation != "staged" else [*marks.values()][-1]
 
 
 def _first_lines(text: str, most: int) -> str:
@@ -246,14 +267,17 @@ def _mark(files: TracedStage, path: str, text: str, run_id: str) -> Steps[None]:
     if now.file_data is None:  # the consolidator has cleared it away itself
         return
     content = now.file_data["content"]
+    last = yield from _last_mark(files, path, content)
+    folded = yield from _folded_to(files, path, content)
     # What is appended next begins on a line of its own.
     marked = f"{text}{mark(run_id)}\n" if text.endswith("\n") else f"{text}\n{mark(run_id)}"
-    if (
-        last := _last_mark(content)
-    ) is not None:  # with the mark before it, which is there once, the place is found for certain
-        before = content[last.start() : last.end() + 1]
-        text, marked = before + text, before + marked
-    done = yield from ask(files.edit, path, text, marked)
+    # With the mark before it, which is there once, and all that follows it, the place is found for certain.
+    old = content[0 if last is None else last.start() :]
+    start = folded - (len(content) - len(old))
+    new = old[:start] + old[start:].replace(text, marked, 1)
+    if not old.startswith(text, start):
+        old = new = text  # which is not there any more
+    done = yield from ask(files.edit, path, old, new)
     if done.error is not None:
         raise WorkFailedError(
             f"What was read of {path} could not be marked: {done.error}", "Let consolidators leave the log alone."
