@@ -11,6 +11,7 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from memoranda import MemoryStore
@@ -88,6 +89,29 @@ def test_threads_whose_models_decide_leave_one(store: MemoryStore) -> None:
     history = notes.history(notes.all()[0].id)
     assert [memory.text for memory in history] == [f"Ann lives in city {number}." for number in range(6)]
     assert all(earlier.valid_to == later.valid_from for earlier, later in pairwise(history))
+
+
+def test_what_was_superseded_does_not_hide_what_is_current(store: MemoryStore) -> None:
+    notes = Collection(None, store, ("ann",), model=ScriptedChatModel(script=[supersede]))
+    for number in range(15):
+        notes.save(f"Ann lives in city {number}.")
+    assert [memory.text for memory in notes.all()] == ["Ann lives in city 14."]
+
+
+def test_a_search_that_met_a_change_is_made_again(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = Collection(None, store, ("ann",), model=ScriptedChatModel(script=[supersede]))
+    notes.save("Ann lives in Bonn.")
+    search, changes = MemoryStore.recall, iter(["Ann lives in Rome."])
+
+    def met(self: MemoryStore, *args: Any, **kwargs: Any) -> Any:
+        hits = search(self, *args, **kwargs)
+        for text in changes:
+            notes.save(text)
+        return [hit for hit in hits if store.get(("ann",), hit.key) is not None]
+
+    monkeypatch.setattr(MemoryStore, "recall", met)
+    notes.save("Ann lives in Paris.")
+    assert [memory.text for memory in notes.all()] == ["Ann lives in Paris."]
 
 
 def test_tasks_that_change_a_fact_and_forget_it_leave_it_whole(store: MemoryStore) -> None:

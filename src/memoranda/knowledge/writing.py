@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Action: TypeAlias = Literal["inserted", "updated", "superseded", "skipped"]
 
 _CANDIDATES: Final = 10
-_TRIES_TO_READ: Final = 5
+_LISTED: Final = 500
 _ALIKE: Final = 50
 """So many memories of the same words in another order are compared with a new one."""
 _TRIES: Final = 20
@@ -183,18 +183,34 @@ class Step:
     def _related(self, statement: Statement) -> Steps[list[Version]]:
         """The current memories that a search finds about the same, for a model to look at."""
         found: list[Version] = []
-        for _ in range(_TRIES_TO_READ):
+        listed: list[str] | None = None
+        for _ in range(_TRIES):
             try:
                 hits = yield from ask(
-                    self.store.recall, self.shelf.namespace, text_of(statement.value), k=_CANDIDATES, kinds=("item",)
+                    self.store.recall,
+                    self.shelf.namespace,
+                    text_of(statement.value),
+                    k=_CANDIDATES,
+                    kinds=("item",),
+                    path=self.shelf.current_folder,  # what was superseded must not take the room
                 )
             except SearchUnavailableError:
                 return []
-            keys = dict.fromkeys(hit.key for hit in hits if hit.key.startswith(self.shelf.current_folder))
+            keys = dict.fromkeys(hit.key for hit in hits)
             found = yield from self.read(list(keys))
-            if len(found) == len(keys):  # else one was superseded meanwhile, by what is to be found now
+            if keys and len(found) == len(keys):
+                break
+            # What is superseded during a search is not among the hits, nor is what took its place.
+            before, listed = listed, (yield from self._listed())
+            if not keys and before == listed:
                 break
         return found
+
+    def _listed(self) -> Steps[list[str]]:
+        """The keys of the current memories."""
+        folder = self.shelf.current_folder
+        entries = yield from ask(self.store.list_keys, self.shelf.namespace, folder, recursive=True, limit=_LISTED)
+        return [entry.key for entry in entries]
 
     def _carry_out(self, decision: Decision, statement: Statement) -> Steps[Saved | None]:
         """Do what the model decided."""
@@ -281,7 +297,7 @@ class Step:
         return None
 
     def forget(self, id: str) -> Steps[bool]:
-        """Take away all versions of a fact; see `Collection.forget`."""
+        """Take away all versions of a fact."""
         for _ in range(_TRIES):
             version = yield from self.version(id)
             if version is None:
