@@ -56,7 +56,7 @@ def commit(routes: Routes, changes: Sequence[PlacedChange]) -> Steps[FilesCommit
         if change.to is not None and routes.find(change.to.path) is not owner:
             look = yield from owner.backend.read_steps(owner.inside(change.place), 0, 1)
             if look.error is not None:
-                return FilesCommitResult(error=f"Error: {look.error.removeprefix('Error: ')}")
+                return FilesCommitResult(error=f"Error: {look.error.removeprefix('Error: ')}", failed=look.failed)
     store, settled = found
     result = yield from ask(store.commit, ChangeSet(settled, running_author()), on_conflict="return")
     return _committed(changes, result)
@@ -64,8 +64,9 @@ def commit(routes: Routes, changes: Sequence[PlacedChange]) -> Steps[FilesCommit
 
 def _committed(changes: Sequence[PlacedChange], result: CommitResult) -> FilesCommitResult:
     if result.conflicts:
-        said = tuple(_said(changes[c.index], c) for c in result.conflicts if c.index < len(changes))
-        return FilesCommitResult(error="Error: " + " ".join(said), conflicts=said)
+        # One about a cursor, which what travels with the commit was to move, is about no change.
+        said = tuple(_said(changes[c.index], c) if c.index >= 0 else c.message for c in result.conflicts)
+        return FilesCommitResult(error="Error: " + " ".join(said), conflicts=() if result.is_lasting else said)
     return FilesCommitResult(
         paths=tuple((change.to or change.place).shown for change in changes),
         revisions=tuple(landed.revision for landed in result.revisions),

@@ -14,6 +14,7 @@ from memoranda.backends.protocol import (
     INVALID_PATH,
     Base,
     BlameResult,
+    ChangeResult,
     DeleteResult,
     DiffResult,
     EditResult,
@@ -32,7 +33,8 @@ from memoranda.backends.protocol import (
     WriteResult,
 )
 from memoranda.backends.steps import Steps, is_control_flow
-from memoranda.errors import InvalidPathError, MemorandaError, StoreError
+from memoranda.backends.wording import is_failure
+from memoranda.errors import InvalidPathError, MemorandaError
 
 if TYPE_CHECKING:
     from memoranda.backends.base import Backend
@@ -368,8 +370,7 @@ def commit(backend: Backend, changes: Sequence[FileChange]) -> Steps[FilesCommit
     try:
         return (yield from backend.commit_steps([placed(change) for change in changes]))
     except Exception as error:  # noqa: BLE001 - the contract: answered, never raised
-        failed = isinstance(error, StoreError) or not isinstance(error, MemorandaError)
-        return FilesCommitResult(error=sentence(error), failed=failed)
+        return FilesCommitResult(error=sentence(error), failed=is_failure(error))
 
 
 def _file_or_none(path: str) -> Place | None:
@@ -383,7 +384,10 @@ def _answered(kind: Callable[..., R], operation: Callable[[], Steps[R]]) -> Step
     try:
         return (yield from operation())
     except Exception as error:  # noqa: BLE001 - the contract: answered, never raised
-        return kind(error=sentence(error))
+        answer = kind(error=sentence(error))
+        if isinstance(answer, (ReadResult, ChangeResult)):
+            answer.failed = is_failure(error)
+        return answer
 
 
 def sentence(error: Exception) -> str:

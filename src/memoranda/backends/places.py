@@ -67,6 +67,16 @@ def file_place_of(path: str) -> Place:
     return place
 
 
+def location_in(identity: str, tenant: str) -> str:
+    """What the locations of all files in a tenant of a store begin with, and those of no other tenant.
+
+    Example:
+        >>> location_in("sqlite:///m.db", "acme"), location_in("sqlite:///m.db", "acme|ann")
+        ('sqlite:///m.db|acme|', 'sqlite:///m.db|acme%7Cann|')
+    """
+    return f"{identity}|{tenant.replace('%', '%25').replace('|', '%7C')}|"
+
+
 class PlacedChange(NamedTuple):
     """A change with the places that its paths mean here; `to` only for a move."""
 

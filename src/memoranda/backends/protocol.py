@@ -90,6 +90,7 @@ class ReadResult(Result):
         next_offset: The offset that reads on from here.
         no_lines_requested: No lines were asked for, so the file was not looked at.
         revision: The state of the file that was read.
+        failed: Whether `error` is about the storage, so that the same may work later.
     """
 
     error: str | None = None
@@ -100,6 +101,7 @@ class ReadResult(Result):
     next_offset: int | None = None
     no_lines_requested: bool = False
     revision: Base | None = None
+    failed: bool = field(default=False, kw_only=True)
 
 
 @dataclass
@@ -222,6 +224,7 @@ class ChangeResult(Result):
         approval: What a person has to approve before it lands; `error` says so too.
         conflict: Whether `error` is about what somebody else wrote meanwhile.
         unchanged: Whether the file held just this already, so that nothing was changed; `revision` is as it was.
+        failed: Whether `error` is about the storage, so that the same may work later.
     """
 
     error: str | None = None
@@ -232,6 +235,7 @@ class ChangeResult(Result):
     approval: ApprovalRequest | None = field(default=None, kw_only=True)
     conflict: bool = field(default=False, kw_only=True)
     unchanged: bool = field(default=False, kw_only=True)
+    failed: bool = field(default=False, kw_only=True)
 
 
 @dataclass

@@ -58,7 +58,7 @@ def apply_unless_there(store: MemoryStore, changes: Sequence[Change], author: Au
     merging = ChangeSet([changes[index] for index in rest], author)
     result = yield from ask(store.commit, merging, on_conflict="return")
     if result.conflicts:
-        conflicts = tuple(replace(one, index=rest[one.index]) for one in result.conflicts)
+        conflicts = tuple(replace(one, index=rest[one.index]) if one.index >= 0 else one for one in result.conflicts)
         return Applied(CommitResult(conflicts=conflicts))
     landed = dict(zip(rest, result.revisions, strict=True))
     for index, conflict in there.items():

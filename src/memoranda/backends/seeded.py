@@ -244,7 +244,7 @@ def delete_files(backend: Backend, place: Place, files: Sequence[Place]) -> Step
         return DeleteResult(error="Error: " + not_found(place))
     answer = yield from backend.commit_steps([PlacedChange(file, DeleteFile(file.shown)) for file in files])
     if answer.error is not None:
-        return DeleteResult(error=answer.error, conflict=bool(answer.conflicts))
+        return DeleteResult(error=answer.error, conflict=bool(answer.conflicts), failed=answer.failed)
     return DeleteResult(path=place.shown, paths=tuple(file.shown for file in files), revision=0)
 
 
@@ -257,5 +257,5 @@ def move_files(
     moves = [PlacedChange(file, MoveFile(file.shown, target.shown, overwrite), target) for file, target in ends]
     answer = yield from backend.commit_steps(moves)
     if answer.error is not None:
-        return MoveResult(error=answer.error, conflict=bool(answer.conflicts))
+        return MoveResult(error=answer.error, conflict=bool(answer.conflicts), failed=answer.failed)
     return MoveResult(path=to.shown, paths=answer.paths, revision=answer.revisions[-1] if answer.revisions else None)

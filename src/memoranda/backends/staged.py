@@ -45,7 +45,7 @@ from memoranda.backends.stage_changes import Loaded, Stage, base_of, paths_of
 from memoranda.backends.staging import Staging
 from memoranda.backends.steps import Steps, ask, awaiting, blocking, done
 from memoranda.backends.windows import shows_all
-from memoranda.backends.wording import refused_read_only
+from memoranda.backends.wording import is_failure, refused_read_only
 from memoranda.errors import MemorandaError
 from memoranda.files.format import create_file_data
 from memoranda.store.changes import Author, Change, ChangeSet, acting_as
@@ -84,7 +84,7 @@ def commit_staged(backend: StagedBackend, *, author: Author | None = None) -> St
         with backend.held(), acting_as(author) if author is not None else nullcontext():
             result = yield from backend.backend.commit_steps(changes)
     except Exception as error:  # noqa: BLE001 - the contract: answered, never raised
-        return FilesCommitResult(error=sentence(error))
+        return FilesCommitResult(error=sentence(error), failed=is_failure(error))
     if result.error is None or result.proposal is not None:
         backend.discard()
     return result
@@ -116,7 +116,7 @@ def propose_staged(
             wanted = ChangeSet(settled, running_author())
             proposal = yield from ask(store.propose, wanted, reason=reason, source=source)
     except Exception as error:  # noqa: BLE001 - the contract: answered, never raised
-        return FilesCommitResult(error=sentence(error))
+        return FilesCommitResult(error=sentence(error), failed=is_failure(error))
     backend.discard()
     return FilesCommitResult(paths=paths_of(changes), proposal=proposal.id)
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 from langgraph.store.base import BaseStore
 
 from memoranda.backends.base import Backend
+from memoranda.backends.fences import current_fence
 from memoranda.backends.finding.parts import Findable, Question
 from memoranda.backends.misuse import check_function, checked_store
 from memoranda.backends.places import Place, PlacedChange
@@ -174,43 +175,45 @@ class StoreBackend(Backend):
         return self.files().at_steps(place, when)
 
     def write_steps(self, place: Place, content: str | bytes, base: Base | None, merge: bool) -> Steps[WriteResult]:
-        if self._refuses():
-            return done(WriteResult(error=refused_read_only(place)))
+        if (refusal := self._refusal(place)) is not None:
+            return done(WriteResult(error=refusal))
         return self.files().write_steps(place, content, base, merge)
 
     def edit_steps(self, place: Place, old: str, new: str, replace_all: bool, base: Base | None) -> Steps[EditResult]:
-        if self._refuses():
-            return done(EditResult(error=refused_read_only(place)))
+        if (refusal := self._refusal(place)) is not None:
+            return done(EditResult(error=refusal))
         return self.files().edit_steps(place, old, new, replace_all, base)
 
     def append_steps(self, place: Place, text: str, base: Base | None) -> Steps[WriteResult]:
-        if self._refuses():
-            return done(WriteResult(error=refused_read_only(place)))
+        if (refusal := self._refusal(place)) is not None:
+            return done(WriteResult(error=refusal))
         return self.files().append_steps(place, text, base)
 
     def delete_steps(self, place: Place, base: Base | None) -> Steps[DeleteResult]:
-        if self._refuses():
-            return done(DeleteResult(error=refused_read_only(place)))
+        if (refusal := self._refusal(place)) is not None:
+            return done(DeleteResult(error=refusal))
         return self.files().delete_steps(place, base)
 
     def move_steps(self, place: Place, to: Place, overwrite: bool) -> Steps[MoveResult]:
-        if self._refuses():
-            return done(MoveResult(error=refused_read_only(place)))
+        if (refusal := self._refusal(place)) is not None:
+            return done(MoveResult(error=refusal))
         return self.files().move_steps(place, to, overwrite)
 
     def restore_steps(self, place: Place, revision: int) -> Steps[WriteResult]:
-        if self._refuses():
-            return done(WriteResult(error=refused_read_only(place)))
+        if (refusal := self._refusal(place)) is not None:
+            return done(WriteResult(error=refusal))
         return self.files().restore_steps(place, revision)
 
     def upload_steps(self, files: Sequence[tuple[Place, bytes]]) -> Steps[list[FileUploadResponse]]:
         if self._refuses():
             return done([FileUploadResponse(place.shown, PERMISSION_DENIED) for place, _ in files])
+        if files and (refusal := self._refusal(files[0][0])) is not None:
+            return done([FileUploadResponse(place.shown, refusal) for place, _ in files])
         return self.files().upload_steps(files)
 
     def commit_steps(self, changes: Sequence[PlacedChange]) -> Steps[FilesCommitResult]:
-        if self._refuses() and changes:
-            return done(FilesCommitResult(error=refused_read_only(changes[0].place)))
+        if changes and (refusal := self._refusal(changes[0].place)) is not None:
+            return done(FilesCommitResult(error=refusal))
         return self.files().commit_steps(changes)
 
     # --- what backends around this one ask ------------------------------------------------------------------
@@ -228,11 +231,23 @@ class StoreBackend(Backend):
         return self._may_only_read
 
     def store_changes(self, changes: Sequence[PlacedChange]) -> tuple[MemoryStore, list[Change]] | None:
+        fence = current_fence()
+        if fence is not None and fence.around(self.resolved_store(), self.resolved_namespace()):
+            return None  # what asks this would commit, or propose, past the stage
         return self.files().store_changes(changes)
 
     def _refuses(self) -> bool:
         """Whether this is a model's run, which may only read here; code outside a graph may write."""
         return self._may_only_read and in_graph()
+
+    def _refusal(self, place: Place) -> str | None:
+        """Why a file cannot be changed here at present."""
+        if self._refuses():
+            return refused_read_only(place)
+        fence = current_fence()
+        if fence is not None and fence.around(self.resolved_store(), self.resolved_namespace()):
+            return fence.refusal(place)
+        return None
 
 
 def _named(runtime: Any) -> str | None:

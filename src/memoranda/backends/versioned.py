@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from memoranda.backends.places import Place, PlacedChange
@@ -26,7 +25,14 @@ from memoranda.backends.runtime import forget, running_author
 from memoranda.backends.sameness import Applied, apply_unless_there, holds
 from memoranda.backends.steps import Steps, ask
 from memoranda.backends.versioned_reading import VersionedReading, told
-from memoranda.backends.wording import exists_unread, not_found, refused_as_deleted, refused_with, with_shown_paths
+from memoranda.backends.wording import (
+    exists_unread,
+    is_failure,
+    not_found,
+    refused_as_deleted,
+    refused_with,
+    with_shown_paths,
+)
 from memoranda.errors import (
     EditError,
     InvalidChangeError,
@@ -36,7 +42,6 @@ from memoranda.errors import (
     MemorandaError,
 )
 from memoranda.files.edit import replace
-from memoranda.files.format import is_file_value, read_file_data
 from memoranda.store.changes import (
     Append,
     Change,
@@ -52,8 +57,6 @@ from memoranda.store.changes import (
 from memoranda.store.keys import file_key
 from memoranda.store.store import MemoryStore
 from memoranda.store.types import StoredItem
-
-_ABOUT_TEXT = ("text_not_found", "text_not_unique", "not_editable")
 
 
 class VersionedFiles(VersionedReading):
@@ -96,7 +99,7 @@ class VersionedFiles(VersionedReading):
             occurrences = text.count(old) if old else 0
             if occurrences == 1 or (occurrences and replace_all):
                 return EditResult(path=place.shown, occurrences=occurrences, revision=item.revision, unchanged=True)
-        result = yield from self._change_text(place, edit)
+        result = yield from self._apply([edit])
         if result.conflicts:
             conflict = result.conflicts[0]
             return EditResult(error="Error: " + _said(place, conflict, edit), conflict=conflict.reason == "changed")
@@ -111,7 +114,7 @@ class VersionedFiles(VersionedReading):
             item = yield from self._text_now(place, append.base)
             if item is not None and (not (held := item.value["content"]) or held.endswith("\n")):
                 return WriteResult(path=place.shown, revision=item.revision, unchanged=True)
-        result = yield from self._change_text(place, append)
+        result = yield from self._apply([append])
         if result.conflicts:
             conflict = result.conflicts[0]
             return WriteResult(error="Error: " + _said(place, conflict, append), conflict=conflict.reason == "changed")
@@ -148,7 +151,8 @@ class VersionedFiles(VersionedReading):
         except ItemExistsError as error:
             return MoveResult(error=occupied(with_shown_paths(to, error.cause.removesuffix(" exists already."))))
         except MemorandaError as error:
-            return MoveResult(error="Error: " + with_shown_paths(to, with_shown_paths(place, str(error))))
+            said = "Error: " + with_shown_paths(to, with_shown_paths(place, str(error)))
+            return MoveResult(error=said, failed=is_failure(error))
         for moved in result.revisions:
             yield from self._saw_moved(place.path + moved.key[len(to.path) :], moved)
         paths = tuple(to.show(moved.key) for moved in result.revisions)
@@ -211,14 +215,14 @@ class VersionedFiles(VersionedReading):
             said = str(error)
             for place in {place for change in changes for place in (change.place, change.to) if place is not None}:
                 said = with_shown_paths(place, said)
-            return FilesCommitResult(error=f"Error: {said}")
+            return FilesCommitResult(error=f"Error: {said}", failed=is_failure(error))
         if result.conflicts:
             sentences = tuple(
-                _said(changes[c.index].to or changes[c.index].place, c, placed[c.index])
+                # One about a cursor, which what travels with the commit was to move, is about no change.
+                _said(changes[c.index].to or changes[c.index].place, c, placed[c.index]) if c.index >= 0 else c.message
                 for c in result.conflicts
-                if 0 <= c.index < len(changes)
             )
-            return FilesCommitResult(error="Error: " + " ".join(sentences), conflicts=sentences)
+            return FilesCommitResult(error="Error: " + " ".join(sentences), conflicts=() if result.is_lasting else sentences)
         self._saw_landed(result)
         for (place, _, to), landed in zip(changes, result.revisions, strict=False):
             if to is not None:
@@ -263,18 +267,6 @@ class VersionedFiles(VersionedReading):
                     assert to is not None
                     found.append(Move(self.namespace, place.path, to.path, overwrite=overwrite))
         return found
-
-    def _change_text(self, place: Place, change: Edit | Append) -> Steps[CommitResult]:
-        """Change a file's text; one that was put by hand, without the marks of a file, becomes a file with it."""
-        result = yield from self._apply([change])
-        if not result.conflicts or result.conflicts[0].reason not in _ABOUT_TEXT:
-            return result
-        item = yield from ask(self.store.get, self.namespace, place.path)
-        if item is None or is_file_value(item.value) or not isinstance(item.value.get("content"), str):
-            return result
-        text = read_file_data(item.value, lenient=True)["content"]
-        first = Write(self.namespace, place.path, text, item.revision, merge=False)
-        return (yield from self._apply([first, dataclasses.replace(change, base=None)]))
 
     def _text_now(self, place: Place, base: int | None) -> Steps[StoredItem | None]:
         """A text file as it is, for a change that changes nothing; None where anything else has to be said."""

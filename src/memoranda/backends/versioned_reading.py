@@ -12,11 +12,12 @@ from langgraph.store.base import GetOp
 from memoranda.backends.base import Backend
 from memoranda.backends.finding.in_store import findable_in_store
 from memoranda.backends.finding.parts import Findable, Question
-from memoranda.backends.places import Place
+from memoranda.backends.places import Place, location_in
 from memoranda.backends.protocol import (
     FILE_NOT_FOUND,
     Base,
     BlameResult,
+    ChangeResult,
     DiffResult,
     FileDownloadResponse,
     FileInfo,
@@ -31,7 +32,7 @@ from memoranda.backends.protocol import (
 from memoranda.backends.runtime import knows, last_seen, saw
 from memoranda.backends.steps import Steps, ask
 from memoranda.backends.windows import read_whole, read_window_of, shows_all
-from memoranda.backends.wording import not_found, with_shown_paths
+from memoranda.backends.wording import is_failure, not_found, with_shown_paths
 from memoranda.errors import MemorandaError
 from memoranda.files.format import FileData, read_file_data
 from memoranda.store.changes import Namespace
@@ -53,7 +54,10 @@ def told(kind: Callable[..., Result]) -> Callable[[F], F]:
             try:
                 return (yield from operation(self, place, *args, **kwargs))
             except MemorandaError as error:
-                return kind(error="Error: " + with_shown_paths(place, str(error)))
+                answer = kind(error="Error: " + with_shown_paths(place, str(error)))
+                if isinstance(answer, (ReadResult, ChangeResult)):
+                    answer.failed = is_failure(error)
+                return answer
 
         return cast("F", answered)
 
@@ -154,7 +158,8 @@ class VersionedReading(Backend):
 
     def _file(self, place: Place) -> str:
         """What identifies a file in the notes of a thread."""
-        return f"{self.store.identity}|{self.store.context.tenant}|{encode_namespace(self.namespace)}|{place.path}"
+        in_store = location_in(self.store.identity, self.store.context.tenant)
+        return f"{in_store}{encode_namespace(self.namespace)}|{place.path}"
 
     def _saw(self, path: str, revision: Base | None) -> None:
         saw(self._file(Place(path, path)), revision)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from memoranda.backends.places import Place
+from memoranda.errors import MemorandaError, StoreError
 
 # A path in a sentence begins where no name goes on, and ends there too.
 _BEFORE = r"(?<![\w.~/:-])"
@@ -71,3 +72,8 @@ def with_shown_paths(place: Place, text: str) -> str:
     if place.path == "/":
         return re.sub(_BEFORE + r"/(?=([\w.~-])?)", lambda found: place.shown + ("/" if found[1] else ""), text)
     return re.sub(_BEFORE + re.escape(place.path) + _AFTER, lambda _: place.shown, text)
+
+
+def is_failure(error: Exception) -> bool:
+    """Whether an exception is about the storage, so that the same may work later, and not a refusal."""
+    return isinstance(error, StoreError) or not isinstance(error, MemorandaError)

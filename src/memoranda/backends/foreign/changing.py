@@ -207,7 +207,7 @@ class ForeignBackend(ForeignFiles):
             if result.error is not None:
                 landed = f" The first {number} of {len(changes)} changes had landed already." if number else ""
                 conflicts = (result.error.removeprefix("Error: "),) if result.conflict else ()
-                return FilesCommitResult(error=result.error + landed, conflicts=conflicts)
+                return FilesCommitResult(error=result.error + landed, conflicts=conflicts, failed=result.failed)
             revisions.append(result.revision)
         paths = tuple((change.to or change.place).shown for change in changes)
         return FilesCommitResult(paths=paths, revisions=tuple(revisions))

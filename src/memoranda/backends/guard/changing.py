@@ -54,6 +54,7 @@ class Outcome:
         approvals: What a person has to approve first.
         proposal: The id of the proposal that waits instead.
         results: A result for each change that landed.
+        failed: Whether `error` is about the storage, so that the same may work later.
     """
 
     error: str | None = None
@@ -63,6 +64,7 @@ class Outcome:
     approvals: tuple[ApprovalRequest, ...] = ()
     proposal: str | None = None
     results: tuple[ChangeResult, ...] = ()
+    failed: bool = False
 
 
 def denied(place: Place, operation: str) -> str:
@@ -152,12 +154,12 @@ def _changed(layers: Layers, changes: Sequence[Asked], modes: Sequence[Mode], *,
             yield from tell(layers, _told(plans[: len(landed.results)], landed))
             if landed.conflict and any(one.asked.hidden for one in plans):
                 return _conflict_unseen(plans)
-            return Outcome(landed.error, conflict=landed.conflict)
+            return Outcome(landed.error, conflict=landed.conflict, failed=landed.failed)
         if not (yield from _changed_meanwhile(layers, plans)):
             if (landed.conflict or landed.conflicts) and any(one.asked.hidden for one in plans):
                 return _conflict_unseen(plans)
             notes.keep()
-            return Outcome(landed.error, conflict=landed.conflict, conflicts=landed.conflicts)
+            return Outcome(landed.error, conflict=landed.conflict, conflicts=landed.conflicts, failed=landed.failed)
         if attempt:
             pause = random.uniform(0, 0.002 * min(attempt, 10))
             yield from block(lambda pause=pause: time.sleep(pause))

@@ -98,6 +98,8 @@ def _together(layers: Layers, asked: Sequence[Asked], modes: Sequence[Mode]) -> 
         return (yield from change(layers, asked, modes, apart=True))
     with inside_guard():
         landed: FilesCommitResult = yield from layers.inner.commit_steps([one.placed for one in asked])
+    if landed.failed:
+        return Outcome(landed.error, failed=True)
     if landed.error is not None:  # such as in different places of storage
         return (yield from change(layers, asked, modes, apart=True))
     yield from tell(layers, [Change(one.placed.place, one.operation, 0) for one in asked])
@@ -106,6 +108,7 @@ def _together(layers: Layers, asked: Sequence[Asked], modes: Sequence[Mode]) -> 
 
 def _unchanged(result: C, outcome: Outcome) -> C:
     result.error, result.proposal, result.conflict = outcome.error, outcome.proposal, outcome.conflict
+    result.failed = outcome.failed
     result.approval = outcome.approvals[0] if outcome.approvals else None
     return result
 

@@ -34,12 +34,14 @@ class Landed(NamedTuple):
         error: Why not all of them landed.
         conflict: Whether `error` is about what somebody else wrote.
         conflicts: The sentences of a commit about that.
+        failed: Whether `error` is about the storage.
     """
 
     results: tuple[ChangeResult, ...] = ()
     error: str | None = None
     conflict: bool = False
     conflicts: tuple[str, ...] = ()
+    failed: bool = False
 
 
 def land(inner: Backend, plans: Sequence[Plan], *, apart: bool = False) -> Steps[Landed]:
@@ -55,9 +57,11 @@ def land(inner: Backend, plans: Sequence[Plan], *, apart: bool = False) -> Steps
     with inside_guard():
         if len(plans) == 1 and not isinstance(plans[0].exact.change, MoveFile):
             result = yield from _land_one(inner, plans[0])
-            return Landed((result,)) if result.error is None else Landed((), result.error, result.conflict)
+            if result.error is None:
+                return Landed((result,))
+            return Landed((), result.error, result.conflict, failed=result.failed)
         landed = yield from _land_together(inner, plans)
-        if landed.error is None or landed.conflict or not apart:
+        if landed.error is None or landed.conflict or landed.failed or not apart:
             return landed
         return (yield from _land_apart(inner, plans))
 
@@ -91,7 +95,7 @@ def _land_apart(inner: Backend, plans: Sequence[Plan]) -> Steps[Landed]:
             error = result.error
             if results:
                 error += f" {len(results)} of {len(plans)} files were changed before that."
-            return Landed(tuple(results), error, result.conflict)
+            return Landed(tuple(results), error, result.conflict, failed=result.failed)
         results.append(result)
     return Landed(tuple(results))
 
@@ -144,7 +148,7 @@ def _delete(inner: Backend, place: Place, base: Base | None) -> Steps[DeleteResu
         return (yield from inner.delete_steps(place, base))
     landed = yield from inner.commit_steps([PlacedChange(place, DeleteFile(place.shown))])
     if landed.error is not None:
-        return DeleteResult(error=landed.error, conflict=bool(landed.conflicts))
+        return DeleteResult(error=landed.error, conflict=bool(landed.conflicts), failed=landed.failed)
     return DeleteResult(path=place.shown, paths=(place.shown,), revision=0)
 
 
@@ -156,7 +160,7 @@ def _land_together(inner: Backend, plans: Sequence[Plan]) -> Steps[Landed]:
         last.append(len(changes) - 1)
     landed = yield from inner.commit_steps(changes)
     if landed.error is not None:
-        return Landed((), landed.error, bool(landed.conflicts), tuple(landed.conflicts))
+        return Landed((), landed.error, bool(landed.conflicts), tuple(landed.conflicts), landed.failed)
     return Landed(tuple(_result(plan, landed, at, len(changes)) for plan, at in zip(plans, last, strict=True)))
 
 

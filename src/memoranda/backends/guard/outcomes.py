@@ -34,7 +34,13 @@ def result_of(kind: type[C], outcome: Outcome) -> C:
             return result
         return kind(path=result.path, revision=result.revision, merged=result.merged, unchanged=result.unchanged)
     approval = outcome.approvals[0] if outcome.approvals else None
-    return kind(error=outcome.error, proposal=outcome.proposal, approval=approval, conflict=outcome.conflict)
+    return kind(
+        error=outcome.error,
+        proposal=outcome.proposal,
+        approval=approval,
+        conflict=outcome.conflict,
+        failed=outcome.failed,
+    )
 
 
 def uploaded(place: Place, outcome: Outcome) -> FileUploadResponse:
@@ -54,6 +60,7 @@ def committed(asked: Sequence[Asked], outcome: Outcome) -> FilesCommitResult:
             conflicts=outcome.conflicts,
             proposal=outcome.proposal,
             approvals=outcome.approvals,
+            failed=outcome.failed,
         )
     known = {result.path: result.revision for result in outcome.results}
     return FilesCommitResult(paths=tuple(paths), revisions=tuple(known.get(path) for path in paths))
