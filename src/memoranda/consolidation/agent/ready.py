@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType]
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 
 from memoranda.agents.models import chat_model
 from memoranda.backends.steps import Steps, ask, awaiting, block, blocking
+from memoranda.consolidation.agent.current import Current, working
 from memoranda.consolidation.agent.prompts import mark, request, system_prompt
 from memoranda.consolidation.agent.showing import shown_memory
-from memoranda.consolidation.agent.supervising import Supervision
+from memoranda.consolidation.agent.supervising import Supervised, Supervision
 from memoranda.consolidation.agent.tools import Work, work_tools
 from memoranda.knowledge.errors import ModelCannotCallToolsError
 
@@ -42,12 +43,15 @@ def consolidate(agent: ReadyMade, task: Task) -> Steps[str]:
     work = Work(task)
     shown = yield from shown_memory(task.files, tag, without=work.log)
     work.whole.update(shown.whole)
-    # Compiling takes milliseconds, which an event loop should not wait for.
-    graph: Any = yield from block(lambda: _graph(agent, task, work))
+    if not agent.graphs:  # compiling takes milliseconds, which an event loop should not wait for
+        yield from block(lambda: agent.graphs.append(_graph(agent.model)))
+    graph = agent.graphs[0]
+    told = SystemMessage(system_prompt(agent.instructions, task.instructions))
     asked = HumanMessage(request(tag, shown.text, task.text, work.turns_there))
     # Each message takes four steps of the graph at most, and the supervision ends a run before these are used up.
     settings: RunnableConfig = {"max_concurrency": 1, "recursion_limit": 5 * agent.limit_steps + 20}
-    yield from ask(graph.invoke, {"messages": [asked]}, settings)
+    with working(Current(work, Supervision(work, agent.limit_steps))):
+        yield from ask(graph.invoke, {"messages": [told, asked]}, settings)
     assert work.summary is not None, "only an accepted finish ends the graph"
     return work.summary
 
@@ -59,6 +63,8 @@ class ReadyMade:
     model: BaseChatModel
     instructions: str | None
     limit_steps: int
+    graphs: list[Any] = field(default_factory=list[Any], init=False, repr=False, compare=False)
+    """Its graph, once it has been needed: each run goes through the same."""
 
     consolidate, aconsolidate = blocking(consolidate), awaiting(consolidate)
 
@@ -112,11 +118,10 @@ def ready_made(
     return ReadyMade(found, instructions, limit_steps)
 
 
-def _graph(agent: ReadyMade, task: Task, work: Work) -> Any:
+def _graph(model: BaseChatModel) -> Any:
     return create_agent(
-        agent.model,
-        work_tools(work),
-        system_prompt=system_prompt(agent.instructions, task.instructions),
-        middleware=[Supervision(work, agent.limit_steps)],
+        model,
+        work_tools(),
+        middleware=[Supervised()],
         checkpointer=False,  # not even that of an agent inside which this runs
     )

@@ -9,6 +9,7 @@ from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain.agents.middleware.types import hook_config
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from memoranda.consolidation.agent.current import current
 from memoranda.consolidation.agent.prompts import NOT_FINISHED, NOT_READABLE, NOT_REPAIRED, NOT_YET
 from memoranda.consolidation.agent.tools import CHANGING_TOOLS, Work
 from memoranda.knowledge.errors import Attempt, ModelOutputError
@@ -23,7 +24,21 @@ _LONGEST_SHOWN: Final = 500
 _LONGEST_KEPT: Final = 4_000
 
 
-class Supervision(AgentMiddleware[AgentState[Any], Any, Any]):
+class Supervised(AgentMiddleware[AgentState[Any], Any, Any]):
+    """Hands each step of the graph to the supervision of the run that it belongs to."""
+
+    @hook_config(can_jump_to=["end"])
+    def before_model(self, state: AgentState[Any], runtime: Any) -> dict[str, Any] | None:
+        """Accept `finish`, or say why not; stop a model that gets nowhere."""
+        return current().supervision.before_model(state["messages"])
+
+    @hook_config(can_jump_to=["model"])
+    def after_model(self, state: AgentState[Any], runtime: Any) -> dict[str, Any] | None:
+        """Count what it cost; ask again where no tool was called, or none that can be read."""
+        return current().supervision.after_model(state["messages"])
+
+
+class Supervision:
     """Watches over one run of the agent.
 
     Args:
@@ -32,7 +47,6 @@ class Supervision(AgentMiddleware[AgentState[Any], Any, Any]):
     """
 
     def __init__(self, work: Work, limit_steps: int) -> None:
-        super().__init__()
         self.work = work
         self.limit_steps = limit_steps
         self._steps = 0
@@ -46,10 +60,9 @@ class Supervision(AgentMiddleware[AgentState[Any], Any, Any]):
 
     # --- before the model is asked: what came of its last message ------------------------------------------------
 
-    @hook_config(can_jump_to=["end"])
-    def before_model(self, state: AgentState[Any], runtime: Any) -> dict[str, Any] | None:
+    def before_model(self, messages: list[AnyMessage]) -> dict[str, Any] | None:
         """Accept `finish`, or say why not; stop a model that gets nowhere."""
-        reply, answers = _last(state["messages"])
+        reply, answers = _last(messages)
         notes = [] if self._note is None else [self._note]
         if reply is not None and answers:
             refused = self._judge(reply, answers)
@@ -101,10 +114,9 @@ class Supervision(AgentMiddleware[AgentState[Any], Any, Any]):
 
     # --- after the model has answered ----------------------------------------------------------------------------
 
-    @hook_config(can_jump_to=["model"])
-    def after_model(self, state: AgentState[Any], runtime: Any) -> dict[str, Any] | None:
+    def after_model(self, messages: list[AnyMessage]) -> dict[str, Any] | None:
         """Count what it cost; ask again where no tool was called, or none that can be read."""
-        reply = state["messages"][-1]
+        reply = messages[-1]
         if not isinstance(reply, AIMessage):
             self._give_up(f"it answered with a {type(reply).__name__}, which is no answer of a model")
         self._steps += 1

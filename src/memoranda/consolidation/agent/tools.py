@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
@@ -17,6 +16,7 @@ from memoranda.backends.base import Backend
 from memoranda.backends.protocol import SEEN, ChangeResult
 from memoranda.backends.steps import Steps, aperform, ask, perform
 from memoranda.consolidation.agent.accepted import objection, strange_character
+from memoranda.consolidation.agent.current import current
 from memoranda.consolidation.errors import UnknownTurnError
 from memoranda.errors import InvalidPathError
 from memoranda.files.path import canonical_path
@@ -44,11 +44,15 @@ class Work:
         task: The task.
         whole: The files that the model was shown in whole.
         summary: What the accepted `finish` said; None: not finished.
+        turn: Whose turn it is among the calls of one message.
+        aturn: The same on an event loop.
     """
 
     task: Task
     whole: set[str] = field(default_factory=set[str])
     summary: str | None = None
+    turn: Lock = field(default_factory=Lock)
+    aturn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def files(self) -> Backend:
@@ -279,24 +283,21 @@ TOOLS: Final = tuple(_OFFERS)
 """The names of the agent's tools."""
 
 
-def work_tools(work: Work) -> list[BaseTool]:
-    """The tools over one task; calls of one message are made one after the other, in its order.
-
-    Args:
-        work: The run's work.
-    """
-    turn, aturn = Lock(), asyncio.Lock()
-    return [_tool(name, getattr(work, name), turn, aturn) for name in TOOLS]
+def work_tools() -> list[BaseTool]:
+    """The tools over whichever run calls them; calls of one message are made one after the other, in its order."""
+    return [_tool(name) for name in TOOLS]
 
 
-def _tool(name: str, operation: Callable[..., Steps[str]], turn: Lock, aturn: asyncio.Lock) -> BaseTool:
+def _tool(name: str) -> BaseTool:
     def run(**arguments: Any) -> str:
-        with turn:
-            return perform(operation(**arguments))
+        work = current().work
+        with work.turn:
+            return perform(getattr(work, name)(**arguments))
 
     async def arun(**arguments: Any) -> str:
-        async with aturn:
-            return await aperform(operation(**arguments))
+        work = current().work
+        async with work.aturn:
+            return await aperform(getattr(work, name)(**arguments))
 
     offer = _OFFERS[name]
     return StructuredTool.from_function(
