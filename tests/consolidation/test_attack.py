@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from memoranda import MemoryStore, open_store
-from memoranda.backends import GuardedBackend, WriteEvent
-from memoranda.consolidation import InvalidConsolidatorError, Task, UndoConflictError
+from memoranda.backends import CompositeBackend, GuardedBackend, WriteEvent
+from memoranda.consolidation import InvalidConsolidatorError, Task, UndoConflictError, sources_of
 from tests.consolidation.talking import ANN, consolidator, files_of, say, text
 
 
@@ -95,3 +96,26 @@ def test_undoing_says_that_a_file_was_renamed_since(store: MemoryStore) -> None:
     files_of(store).move("/tastes.md", "/facts.md")
     assert tending.undo(run.id).status == "undone"
     assert (text(store), text(store, "/tastes.md")) == (None, None)
+
+
+def test_a_tenant_whose_name_begins_with_anothers_is_outside(store: MemoryStore) -> None:
+    acme, other = (
+        MemoryStore(store.engine, replace(store.context, tenant=tenant), url=store.url)
+        for tenant in ("acme", "acme|ann")
+    )
+    say(acme, "Tea.")
+    target = CompositeBackend(files_of(acme), {"/other/": files_of(other, ("bob",))})
+
+    def leaking(task: Task) -> None:
+        task.files.write("/other/facts.md", "Tea.")
+
+    report = consolidator(acme, leaking, target=target).run(ANN)
+    assert (report.status, text(other, "/facts.md", ("bob",))) == ("parked", None)
+
+
+@pytest.mark.parametrize("scope", [("a|/x",), ("a", "|/b"), ("a b", "x|/facts.md|"), ("a\x01|/facts.md",)])
+def test_labels_that_look_like_paths_keep_their_sources(store: MemoryStore, scope: tuple[str, ...]) -> None:
+    say(store, "Tea.", scope=scope)
+    (run,) = consolidator(store, target=files_of(store, scope)).run(scope).runs
+    assert [(one.namespace, one.key, one.revision) for one in run.changes] == [(scope, "/facts.md", 1)]
+    assert [turn.text for turn in sources_of(store, scope, "/facts.md", line=1)] == ["Tea."]

@@ -8,7 +8,7 @@ from typing import Any
 from memoranda.backends.base import Backend
 from memoranda.backends.composite import CompositeBackend
 from memoranda.backends.guarded import GuardedBackend
-from memoranda.backends.places import Place
+from memoranda.backends.places import Place, location_in
 from memoranda.backends.runtime import acting_for
 from memoranda.backends.scopes import ScopeError
 from memoranda.backends.seeded import SeededFiles
@@ -43,12 +43,11 @@ def foreign(store: MemoryStore, target: Backend, place: Place) -> str | None:
 def home(store: MemoryStore, target: Backend, place: Place) -> tuple[Namespace, str]:
     """The namespace and the key of a file that lies in a consolidator's store."""
     where = (target.location(place) or "").removeprefix(_of(store))
-    # Labels may hold what divides them from the key; the key is what the path ends with, unless it was seeded.
-    cuts = [at for at in range(len(where)) if where.startswith("|/", at)]
-    for at in cuts:
-        key = where[at + 1 :]
-        if place.shown.endswith(key) or key.endswith(place.path):
-            return decode_namespace(where[:at]), key
+    # Labels and keys may hold what divides them; the key is what the path ends with, unless it was seeded.
+    found = [(where[: at + 1], where[at + 2 :]) for at in range(len(where)) if where.startswith("\x01|/", at)]
+    exact = [one for one in found if place.shown.endswith(one[1])]
+    for labels, key in exact or [one for one in found if one[1].endswith(place.path)]:
+        return decode_namespace(labels), key
     labels, _, key = where.partition("|")
     return decode_namespace(labels), key
 
@@ -83,6 +82,32 @@ def is_resolved(target: Backend) -> bool:
     return True
 
 
+def unknown_owner(target: Backend) -> tuple[Any, ScopeError] | None:
+    """The first part of a target that is to be changed and does not know whose it is, and why; None: all know it."""
+    for leaf in leaves(target):
+        try:
+            if not leaf.is_read_only(Place("/x", "/x")):
+                leaf.location(Place("/x", "/x"))
+        except ScopeError as error:
+            return leaf, error
+        except (MemorandaError, AttributeError):
+            continue
+    return None
+
+
+def namespaces_in(store: MemoryStore, target: Backend) -> frozenset[Namespace]:
+    """The namespaces of a store that a target's files lie in, for those that are acted for at present."""
+    found: set[Namespace] = set()
+    for leaf in leaves(target):
+        try:
+            where = leaf.location(Place("/x", "/x")) or ""
+        except (MemorandaError, AttributeError):
+            continue
+        if where.startswith(_of(store)):
+            found.add(decode_namespace(where.removeprefix(_of(store)).rpartition("|/")[0]))
+    return frozenset(found)
+
+
 def may_lie_in(store: MemoryStore, target: Backend) -> bool:
     """Whether any file of a target can lie in a store, as far as that is known before anybody is acted for."""
     with acting_for(store=store):
@@ -98,4 +123,4 @@ def may_lie_in(store: MemoryStore, target: Backend) -> bool:
 
 
 def _of(store: MemoryStore) -> str:
-    return f"{store.identity}|{store.context.tenant}|"
+    return location_in(store.identity, store.context.tenant)
