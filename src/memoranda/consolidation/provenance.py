@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from memoranda.backends.steps import Steps, aperform, ask, perform
 from memoranda.consolidation.tracing import line_digest
-from memoranda.errors import InvalidValueError, MemorandaError, RunNotFoundError
+from memoranda.errors import InvalidValueError, RunNotFoundError
 from memoranda.store.changes import Namespace
 from memoranda.store.keys import file_key
 from memoranda.store.runs import Run
@@ -40,7 +39,7 @@ def tracing_back(
         InvalidValueError: It has no such line.
     """
     key = file_key(path)
-    lines = yield from _written(store, (yield from ask(store.blame, namespace, key)), line)
+    lines = yield from ask(store.blame, namespace, key)
     if line is not None:
         if not 1 <= line <= len(lines):
             raise InvalidValueError(f"{key} has no line {line}.", f"It has {len(lines)}; the first is 1.")
@@ -59,30 +58,6 @@ def tracing_back(
             for turn in (yield from _turns(store, run, wanted)):
                 found[turn.namespace, turn.position] = turn
     return tuple(sorted(found.values(), key=lambda turn: (turn.at, turn.position)))
-
-
-def _written(store: MemoryStore, lines: list[BlameLine], wanted: int | None) -> Steps[list[BlameLine]]:
-    """The lines by who wrote them, not by who ended them: an append ends a last line that had no end."""
-    found = list(lines)
-    for at, line in enumerate(lines):
-        is_first = at == 0 or lines[at - 1].revision.revision != line.revision.revision
-        if is_first and (wanted is None or wanted == line.number):
-            found[at] = yield from _before_its_end(store, line)
-    return found
-
-
-def _before_its_end(store: MemoryStore, line: BlameLine) -> Steps[BlameLine]:
-    while line.revision.revision > 1:
-        namespace, key, earlier = line.revision.namespace, line.revision.key, line.revision.revision - 1
-        try:
-            before = yield from ask(store.blame, namespace, key, revision=earlier)
-            item = yield from ask(store.get_at, namespace, key, revision=earlier)
-        except MemorandaError:  # it did not exist, or was no text
-            break
-        if not before or before[-1].text != line.text or str(item.value.get("content", "\n")).endswith("\n"):
-            break
-        line = replace(line, revision=before[-1].revision)
-    return line
 
 
 def _run(store: MemoryStore, run_id: str) -> Steps[Run | None]:
