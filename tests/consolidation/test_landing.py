@@ -159,8 +159,9 @@ def test_new_turns_during_a_run_wait_for_the_next(store: MemoryStore) -> None:
             say(store, "two", first=2)
         noting()(task)
 
-    report = consolidator(store, work).run(ANN)
-    assert [(run.after, run.to) for run in report.runs] == [(0, 1), (1, 2)]
+    tending = consolidator(store, work)
+    reports = [tending.run(ANN), tending.run(ANN)]
+    assert [(run.after, run.to) for report in reports for run in report.runs] == [(0, 1), (1, 2)]
     assert text(store) == "- one\n- two\n"
 
 
