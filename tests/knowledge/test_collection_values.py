@@ -88,6 +88,14 @@ class TestValues:
             Collection(3, store, ANN)  # type: ignore[call-overload]
 
 
+def test_numbers_are_the_same_as_json_has_it(store: MemoryStore) -> None:
+    ages = Collection({"properties": {"who": {}, "age": {"type": "number"}}}, store, ANN)
+    ages.save({"who": "Ann", "age": 30})
+    assert ages.save({"who": "Ann", "age": 30.0}).action == "skipped"
+    assert ages.save({"who": "Ann", "age": 30.5}).action == "inserted"
+    assert ages.save({"who": "Bob", "age": 30}).action == "inserted"
+
+
 class TestPlaces:
     def test_collections_of_one_namespace_and_of_others_are_apart(self, store: MemoryStore) -> None:
         one, other = Collection(None, store, ANN), Collection(None, store, ANN, name="work")

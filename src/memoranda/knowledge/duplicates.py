@@ -112,6 +112,8 @@ def canonical(value: Any) -> str:
         )
     if isinstance(value, Sequence):
         return "[" + "\x1f".join(map(canonical, cast("Sequence[Any]", value))) + "]"
+    if isinstance(value, float) and value.is_integer():  # to JSON 1.0 and 1 are the same number
+        value = int(value)
     return f"\x1d{value!r}"
 
 

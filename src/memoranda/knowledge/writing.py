@@ -56,7 +56,7 @@ class Saved:
     """What came of a memory that was to be saved.
 
     Args:
-        id: The memory that says it now.
+        id: The memory that says it now; of what is only told again and was forgotten, the one that is gone.
         action: `inserted`: it is new. `updated`: it took the place of one that said it less well, or is known to hold
             since earlier. `superseded`: it is true now, and what was true before holds no more. `skipped`: it was
             known.
