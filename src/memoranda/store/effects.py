@@ -49,11 +49,13 @@ class Transact:
     """Run `body()` in one transaction; it is called again, afresh, when the transaction has to be repeated.
 
     Modes: `read` for a single batch that needs no transaction of its own, `snapshot` for several reads that must
-    see one state, `write` for everything that changes something.
+    see one state, `write` for everything that changes something. `locks`: it surely needs more than the write of one
+    item, so that it is not tried without locks first.
     """
 
     mode: Mode
     body: Callable[[], Body[Any]]
+    locks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def vacuum() -> Operation[list[str]]:
     return left
 
 
-def transact(mode: Mode, body: Callable[[], Body[T]]) -> Operation[T]:
+def transact(mode: Mode, body: Callable[[], Body[T]], *, locks: bool = False) -> Operation[T]:
     """Operation helper: run a body in a transaction and return what it returns."""
-    result: T = yield Transact(mode, body)
+    result: T = yield Transact(mode, body, locks)
     return result

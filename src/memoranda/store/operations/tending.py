@@ -24,17 +24,18 @@ _DEAD_SHARE = 0.25
 _DEAD_LEAST = 64
 
 
-def write(context: Context, body: Callable[[], Body[tuple[T, list[int]]]]) -> Operation[T]:
+def write(context: Context, body: Callable[[], Body[tuple[T, list[int]]]], *, locks: bool = False) -> Operation[T]:
     """Run a body that writes, and see to the index afterwards.
 
     Args:
         context: The store's settings.
         body: Writes, and returns its result and the namespaces whose index is to be tended (`Workspace.to_tend`).
+        locks: Whether it surely needs more than the write of one item; see `Transact`.
 
     Returns:
         Its result.
     """
-    result, to_tend = yield from transact("write", body)
+    result, to_tend = yield from transact("write", body, locks=locks)
     yield from tend_all(context, to_tend)
     return result
 

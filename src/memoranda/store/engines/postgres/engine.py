@@ -186,7 +186,8 @@ class PostgresEngine(Engine):
         if self._closed:
             raise _closed()
         now = time.monotonic()
-        return Attempt(effect.mode == "write" and now > self._contended_until, now + self._timeout)
+        optimistic = effect.mode == "write" and not effect.locks and now > self._contended_until
+        return Attempt(optimistic, now + self._timeout)
 
     def _pause(self, attempt: Attempt, error: Exception) -> float:
         """Seconds to wait before the next try; raises the named error if there is none."""
