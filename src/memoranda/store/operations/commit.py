@@ -75,7 +75,9 @@ def commit(context: Context, change_set: ChangeSet, *, opaque: bool = False) -> 
     prepared = prepare(context, planned)
     try:
         result = yield from tending.write(
-            context, lambda: _commit(context, planned, author, moves, prepared, companion)
+            context,
+            lambda: _commit(context, planned, author, moves, prepared, companion),
+            locks=bool(moves) or companion is not None,
         )
     except RefusedError as refused:
         return refused.result
