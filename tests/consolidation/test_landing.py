@@ -15,7 +15,7 @@ from memoranda.backends import (
     by_org,
     by_user,
 )
-from memoranda.consolidation import InvalidConsolidatorError, Task
+from memoranda.consolidation import InvalidConsolidatorError, Task, undo
 from memoranda.store.changes import ChangeSet, CursorMove
 from tests.consolidation.talking import ANN, consolidator, files_of, noting, say, text
 from tests.support.scale import sized
@@ -264,3 +264,27 @@ def test_another_tenant_of_the_same_database_is_outside(
     other = open_here(store_url, tenant="other")
     with pytest.raises(InvalidConsolidatorError, match="lies in the store"):
         consolidator(store, target=files_of(other))
+
+
+@pytest.mark.parametrize("mode", ["apply", "propose"])
+def test_a_file_that_is_edited_and_moved_is_one_change(store: MemoryStore, mode: Any) -> None:
+    store.write(ANN, "/old.md", "one\n")
+    say(store, "two")
+
+    def work(task: Task) -> None:
+        task.files.append("/old.md", "two\n")
+        task.files.move("/old.md", "/new.md")
+
+    report = consolidator(store, work).run(ANN, mode=mode)
+    if report.proposal is not None:
+        store.accept_proposal(report.proposal)
+    (change,) = store.runs.get(report.run_id or "").changes
+    assert (change.key, change.to, change.operation, change.before, change.revision) == (
+        "/old.md",
+        "/new.md",
+        "move",
+        1,
+        1,
+    )
+    undo(store, report.run_id or "")
+    assert (text(store, "/old.md"), text(store, "/new.md")) == ("one\n", None)

@@ -137,9 +137,11 @@ def landed_changes(
 ) -> tuple[RunChange, ...]:
     """The changes of a run with the revisions that landed; what it did not name but landed is added."""
     landed: dict[tuple[Namespace, str], Committed] = {}
-    for done in committed:
+    landed_at: dict[tuple[Namespace, str], int] = {}
+    for at, done in enumerate(committed):
         if done.revision:
             landed[tuple(done.namespace), done.key] = done
+            landed_at[tuple(done.namespace), done.key] = at
     filled: list[RunChange] = []
     for change in changes:
         namespace = tuple(change.namespace)
@@ -151,6 +153,8 @@ def landed_changes(
                 operation=done.operation,
                 before=before.get((namespace, change.key), change.before),
             )
+            if change.to is not None and landed_at.get((namespace, change.key), -1) < landed_at[namespace, change.to]:
+                landed.pop((namespace, change.key), None)  # what was changed before it moved is one with the move
         filled.append(replace(change, namespace=namespace))
     filled += [
         RunChange(place[0], place[1], done.operation, done.revision, before.get(place, 0))
