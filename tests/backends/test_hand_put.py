@@ -7,6 +7,7 @@ import pytest
 from memoranda import MemoryStore
 from memoranda.backends import GuardedBackend, StoreBackend
 from memoranda.backends.hooks import size_limit
+from memoranda.backends.protocol import AppendFile, EditFile
 
 ANN = ("ann",)
 
@@ -39,6 +40,33 @@ def test_an_edit_that_fits_nowhere(files: StoreBackend, store: MemoryStore) -> N
     assert "not found" in (files.edit("/AGENTS.md", "coffee\nTone", "x").error or "")
     assert _text(store) == 'Tea: "green"\nTone: short\n'
     assert len(store.history(ANN, "/AGENTS.md")) == 1
+
+
+def test_several_changes_at_once(files: StoreBackend, store: MemoryStore) -> None:
+    """What a batch changes of it is what one change would; the JSON around the text is not meant."""
+    changes = [
+        EditFile("/AGENTS.md", '"green"', '"black"'),
+        AppendFile("/AGENTS.md", "Milk: content"),
+        EditFile("/AGENTS.md", "content", "no"),
+    ]
+    assert files.commit(changes).error is None
+    assert _text(store) == 'Tea: "black"\nTone: short\nMilk: no'
+
+
+def test_what_has_more_than_a_file(store: MemoryStore) -> None:
+    """Its text is changed as text, the rest as the document that it is."""
+    store.put(ANN, "/fact", {"content": "tea", "type": "fact"})
+    store.edit(ANN, "/fact", '"type": "fact"', '"type": "guess"')
+    assert store.get(ANN, "/fact").value == {"content": "tea", "type": "guess"}  # type: ignore[union-attr]
+    store.edit(ANN, "/fact", "tea", 'the "tea"')
+    value = store.get(ANN, "/fact").value  # type: ignore[union-attr]
+    assert (value["content"], value["type"], value["encoding"]) == ('the "tea"', "guess", "utf-8")
+
+
+def test_lines_without_times(store: MemoryStore) -> None:
+    store.put(ANN, "/lines", {"content": ["tea", "milk"]})
+    assert StoreBackend(namespace=ANN, store=store).edit("/lines", "tea\nmilk", "tea").error is None
+    assert store.get(ANN, "/lines").value["content"] == "tea"  # type: ignore[union-attr]
 
 
 def test_a_search(files: StoreBackend, store: MemoryStore) -> None:

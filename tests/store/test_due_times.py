@@ -78,6 +78,8 @@ WRONG = [
     ("70 * * * * *", "The second", "0 to 59"),
     ("5-1 * * * *", "The minute", "from low to high"),
     ("*/0 * * * *", "The minute", "steps as"),
+    ("*/90 * * * *", "has the step 90, and only 60 values", "up to 60"),
+    ("0 2,3-20/25 * * *", "The hour", "up to 24"),
     ("1,,2 * * * *", "The minute", "lists as"),
     ("0 0 31 2 *", "The day-of-month", "L for the last day"),
     ("* * * *", "has 4 fields", "Write five"),

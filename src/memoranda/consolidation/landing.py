@@ -12,6 +12,7 @@ from memoranda.backends.protocol import AppendFile, FilesCommitResult
 from memoranda.backends.staged import commit_staged, propose_staged
 from memoranda.backends.staging import StagedFile
 from memoranda.backends.steps import Steps, ask
+from memoranda.backends.wording import is_failure
 from memoranda.consolidation.places import home
 from memoranda.consolidation.tracing import TracedStage
 from memoranda.errors import LeaseLostError, RunSettledError
@@ -31,8 +32,8 @@ class Landing(NamedTuple):
     """What came of landing a run.
 
     Args:
-        outcome: `landed`; `conflict`: others changed the same meanwhile; `refused`: by a rule or a hook, or because it
-            cannot wait as a proposal; `lost`: another has taken the work over; `failed`: the storage did.
+        outcome: `landed`; `conflict`: others changed the same meanwhile; `refused`: by a rule or a hook, because it
+            cannot wait as a proposal, or because the file is none that can be edited; `lost`: another has taken the work over; `failed`: the storage did.
         error: Why it did not land.
     """
 
@@ -44,7 +45,7 @@ class _Travelling(Companion):
     """A companion that tells how far it came.
 
     Between here and the store all that goes wrong becomes a sentence. A rule or a hook that refuses does so before the
-    store looks for a companion; what fails after that is the storage's fault, and may go well another time.
+    store looks for a companion; after that only the storage fails in a way that may go well another time.
 
     Attributes:
         was_met: Whether the store has looked for it.
@@ -112,6 +113,7 @@ def land(
     author: Author,
     mode: LandingMode,
     also: Sequence[Sql] = (),
+    reason: str | None = None,
 ) -> Steps[Landing]:
     """Let everything that is staged land, or wait as a proposal, with what records it.
 
@@ -122,6 +124,7 @@ def land(
         author: Who makes the changes.
         mode: Whether they apply, or wait for a reviewer.
         also: Further statements of the same transaction.
+        reason: Why they wait for a reviewer; None: the consolidator proposes all that it changes.
     """
     travelling = _Travelling(companion, also)
     was_met = False
@@ -130,7 +133,9 @@ def land(
         with accompanied(travelling):
             if files.pending().changes():
                 result = yield from (
-                    _propose(files, author) if mode == "propose" else commit_staged(files, author=author)
+                    _propose(files, author, reason or _REASON)
+                    if mode == "propose"
+                    else commit_staged(files, author=author)
                 )
             was_met = travelling.was_met
             if result.error is None and not travelling.taken:  # nothing changes, or it was there already
@@ -142,7 +147,7 @@ def land(
     return (yield from _why_not(store, travelling, result, was_met))
 
 
-def _propose(files: TracedStage, author: Author) -> Steps[FilesCommitResult]:
+def _propose(files: TracedStage, author: Author, reason: str) -> Steps[FilesCommitResult]:
     """Let it wait; where a guard has a say, on its terms."""
     changes = files.pending().changes()
     try:
@@ -150,16 +155,16 @@ def _propose(files: TracedStage, author: Author) -> Steps[FilesCommitResult]:
     except Exception:  # noqa: BLE001 - the same is answered below
         is_free = True
     if is_free:
-        return (yield from propose_staged(files, author=author, reason=_REASON, source="consolidation"))
+        return (yield from propose_staged(files, author=author, reason=reason, source="consolidation"))
+
+    def hold(event: WriteEvent) -> Hold:
+        return Hold(reason, "consolidation")
+
     try:
         with files.held(), acting_as(author):
-            return (yield from GuardedBackend(files.backend, hooks=[_hold]).commit_steps(changes))
+            return (yield from GuardedBackend(files.backend, hooks=[hold]).commit_steps(changes))
     except Exception as error:  # noqa: BLE001 - answered, as by `propose_staged`
-        return FilesCommitResult(error=sentence(error))
-
-
-def _hold(event: WriteEvent) -> Hold:
-    return Hold(_REASON, "consolidation")
+        return FilesCommitResult(error=sentence(error), failed=is_failure(error))
 
 
 def _why_not(store: MemoryStore, travelling: _Travelling, result: FilesCommitResult, was_met: bool) -> Steps[Landing]:
@@ -172,4 +177,4 @@ def _why_not(store: MemoryStore, travelling: _Travelling, result: FilesCommitRes
     error = (result.error or "Nothing landed.").removeprefix("Error: ")
     if result.conflicts:
         return Landing("conflict", error)
-    return Landing("failed" if was_met else "refused", error)
+    return Landing("failed" if was_met and result.failed else "refused", error)

@@ -327,6 +327,11 @@ class CommitResult:
     revisions: tuple[Committed, ...] = ()
     conflicts: tuple[Conflict, ...] = field(default=())
 
+    @property
+    def is_lasting(self) -> bool:
+        """Whether something stood in the way that is no matter of time: a file that holds no text to change."""
+        return any(conflict.reason == "not_editable" for conflict in self.conflicts)
+
     def raise_for_conflicts(self) -> CommitResult:
         """Return this result if it landed.
 

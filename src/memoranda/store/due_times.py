@@ -23,6 +23,7 @@ _RANGES: Final = {
     "month": "1 to 12 or JAN to DEC",
     "day-of-week": "0 to 7 or SUN to SAT, 5L for the last Friday, or MON#1 for the first Monday",
 }
+_SIZES: Final = {"second": 60, "minute": 60, "hour": 24, "day-of-month": 31, "month": 12, "day-of-week": 7}
 _NICKNAMES: Final = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -62,6 +63,11 @@ def checked_line(line: str) -> str:
     try:
         next(CronSim(tidy, datetime(2024, 1, 1, tzinfo=UTC)))
     except CronSimError as error:
+        if str(error) == "Bad day-of-month" and _is_day_of_no_month(tidy, parts):
+            raise InvalidScheduleError(
+                f"The cron line {line!r} is never due: none of its months has such a day.",
+                "Choose a day that one of the months has; L is the last one of each.",
+            ) from None
         raise _wrong_field(line, parts, str(error)) from None
     except StopIteration:
         raise InvalidScheduleError(
@@ -71,12 +77,38 @@ def checked_line(line: str) -> str:
         raise InvalidScheduleError(
             f"The cron line {line!r} is malformed.", 'Write for example "0 */6 * * *".'
         ) from None
+    _check_steps(line, parts)
     return tidy
+
+
+def _check_steps(line: str, parts: list[str]) -> None:
+    """Refuse a step beyond its field, which would be due once in each round of the field instead."""
+    for name, part in zip(_names(parts), parts, strict=True):
+        for piece in part.split(","):
+            step = piece.rpartition("/")[2] if "/" in piece else "1"
+            if int(step) > _SIZES[name]:
+                raise InvalidScheduleError(
+                    f"The {name} of the cron line {line!r} has the step {step}, and only {_SIZES[name]} values.",
+                    f"Use a step up to {_SIZES[name]}: a field begins anew whenever the next larger one goes on.",
+                )
+
+
+def _names(parts: list[str]) -> tuple[str, ...]:
+    return _FIELDS if len(parts) == len(_FIELDS) else ("second", *_FIELDS)
+
+
+def _is_day_of_no_month(line: str, parts: list[str]) -> bool:
+    """Whether a line is well without its months."""
+    try:
+        CronSim(" ".join([*parts[:-2], "*", parts[-1]]), datetime(2024, 1, 1, tzinfo=UTC))
+    except (CronSimError, ValueError, AssertionError, OverflowError):
+        return False
+    return line.split()[-2] != "*"
 
 
 def _wrong_field(line: str, parts: list[str], message: str) -> InvalidScheduleError:
     name = message.removeprefix("Bad ")
-    fields = _FIELDS if len(parts) == len(_FIELDS) else ("second", *_FIELDS)
+    fields = _names(parts)
     if name not in fields:
         return InvalidScheduleError(f"The cron line {line!r} is wrong: {message}.", 'Write for example "0 */6 * * *".')
     return InvalidScheduleError(

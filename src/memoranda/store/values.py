@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, cast
 import orjson
 
 from memoranda.errors import InvalidValueError, StoreCorruptError
-from memoranda.files.format import is_file_value
+from memoranda.files.format import is_file_value, read_file_data
 
 
 class Kind(IntEnum):
@@ -52,6 +52,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 _PRETTY = _PLAIN | orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS
+_FILE_PARTS = {"content", "encoding", "created_at", "modified_at"}
 _ENCODINGS = ("utf-8", "base64")
 
 
@@ -139,6 +140,38 @@ def file_stored(content: str | bytes, at: int, previous: Stored | None) -> Store
             return Stored(Kind.BINARY, orjson.dumps(meta), content)
         return Stored(Kind.TEXT, orjson.dumps(meta), content)
     return Stored(Kind.TEXT, orjson.dumps(meta), encode_text(content))
+
+
+def as_file(stored: Stored) -> Stored:
+    r"""A text that was put by hand, as `{"content": "…"}` without the marks of a file, as the file that it is read as.
+
+    Anything else comes back as it is. What it carries besides its content is kept.
+
+    Example:
+        >>> as_file(encode_value({"content": "tea\n"})).body
+        b'tea\n'
+    """
+    if stored.kind != Kind.JSON:
+        return stored
+    value = decode_value(stored)
+    try:
+        data = read_file_data(value, lenient=True)
+    except InvalidValueError:
+        return stored
+    if data["encoding"] != "utf-8":
+        return stored
+    return Stored(Kind.TEXT, _meta({**value, "encoding": "utf-8"}), encode_text(data["content"]))
+
+
+def as_edited(stored: Stored, old: str) -> Stored:
+    """An item as an edit of the text `old` takes it: a file that was put by hand as that file, a document as its JSON.
+
+    What has more than the parts of a file may be meant either way, so it depends on where the text stands.
+    """
+    file = as_file(stored)
+    if file is stored or old in (file.text or "") or decode_value(stored).keys() <= _FILE_PARTS:
+        return file
+    return stored
 
 
 def with_text(stored: Stored, text: str, at: int) -> Stored:

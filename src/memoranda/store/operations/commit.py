@@ -46,7 +46,7 @@ from memoranda.store.operations.merge import merge_stored
 from memoranda.store.operations.planning import Planned, check_change_set, checked_author, plan, plan_moves
 from memoranda.store.operations.reconstruct import revisions_up_to, stored_at
 from memoranda.store.operations.workspace import ItemState, Prepared, Workspace
-from memoranda.store.values import Kind, Stored, file_stored, with_text
+from memoranda.store.values import Kind, Stored, as_edited, as_file, file_stored, with_text
 
 Outcome = list[Committed] | Conflict
 
@@ -189,6 +189,7 @@ def _refused(
     cause: str,
     remedy: str,
     *,
+    theirs: str | None = None,
     base: str | None = None,
     yours: str | None = None,
 ) -> Conflict:
@@ -201,7 +202,7 @@ def _refused(
         cause,
         remedy,
         item.revision if exists else 0,
-        item.text,
+        item.text if theirs is None else theirs,
         base,
         yours,
     )
@@ -284,6 +285,7 @@ def _edit(work: Workspace, index: int, item: ItemState, change: Edit) -> Outcome
     stored = item.stored
     if stored is None:
         return _refused(index, item, "missing", f"{item.key} does not exist.", _LIST, yours=change.new)
+    stored = as_edited(stored, change.old)
     text = stored.text
     if text is None:
         return _refused(
@@ -297,7 +299,8 @@ def _edit(work: Workspace, index: int, item: ItemState, change: Edit) -> Outcome
         edited = replace(text, change.old, change.new, replace_all=change.replace_all, path=item.key)
         result = with_text(stored, edited.text, work.now)
     except (EditError, InvalidValueError) as error:
-        return _refused(index, item, _edit_reason(error), error.cause, error.remedy, yours=change.new)
+        reason = _edit_reason(error)
+        return _refused(index, item, reason, error.cause, error.remedy, theirs=text, yours=change.new)
     work.record(item, result, "edit", ttl=item.ttl)
     return [_landed(item, "edit", occurrences=edited.occurrences)]
 
@@ -311,8 +314,9 @@ def _edit_reason(error: EditError | InvalidValueError) -> ConflictReason:
 def _append(work: Workspace, index: int, item: ItemState, change: Append) -> Outcome:
     if change.base is not None and _is_stale(item, change.base):
         return _changed(index, item, change.base, "Read it again before you append to it.", yours=change.text)
-    before, text = item.text, change.text
-    if item.stored is not None and (before is None or item.stored.kind == Kind.JSON):
+    stored, text = None if item.stored is None else as_file(item.stored), change.text
+    before = None if stored is None else stored.text
+    if stored is not None and (before is None or stored.kind == Kind.JSON):
         return _refused(
             index,
             item,
@@ -325,7 +329,7 @@ def _append(work: Workspace, index: int, item: ItemState, change: Append) -> Out
         item.index_fields = index_fields_text(None, work.context.index_fields)
     separator = "\n" if before and not before.endswith("\n") else ""
     ttl = item.ttl if item.stored is not None else work.context.default_ttl
-    work.record(item, file_stored((before or "") + separator + text, work.now, item.stored), "append", ttl=ttl)
+    work.record(item, file_stored((before or "") + separator + text, work.now, stored), "append", ttl=ttl)
     return [_landed(item, "append")]
 
 
