@@ -81,6 +81,12 @@ def query(name: str, /, **params: Any) -> Body[Rows]:
     return rows
 
 
+def query_and_commit(name: str, /, **params: Any) -> Body[Rows]:
+    """Body helper: run one statement, the last of its transaction, and return its rows."""
+    (rows,) = yield Batch([Sql(name, params)], last=True)
+    return rows
+
+
 def call(function: Callable[[], T]) -> Operation[T]:
     """Operation helper: run a function outside of any transaction and return what it returns."""
     result: T = yield Call(function)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from memoranda.errors import InvalidValueError, LeaseLostError
 from memoranda.store.changes import Namespace
-from memoranda.store.effects import Batch, Body, Operation, Rows, Sql, query, transact
+from memoranda.store.effects import Batch, Body, Operation, Rows, Sql, query, query_and_commit, transact
 from memoranda.store.jobs import LEASE_SECONDS, Job
 from memoranda.store.keys import is_plain_text
 from memoranda.store.namespaces import encode_namespace
@@ -62,7 +62,7 @@ def enqueue(
         ('waiting', None)
     """
     row = insert_job(context, queue, scope, origin=origin, due=due, payload=payload)
-    rows = yield from transact("write", lambda: query(row.name, **row.params))
+    rows = yield from transact("write", lambda: query_and_commit(row.name, **row.params))
     context.wake_workers()
     return job_of(rows[0]) if rows else None
 
@@ -179,7 +179,7 @@ def _with_work(context: Context, names: Sequence[str]) -> Body[list[Take]]:
 def _take(context: Context, take: Take, row: dict[str, Any], span: int) -> Body[Job | None]:
     now = context.clock()
     given = {**row, "queue": take.queue, "now": now, "lease_until": now + span}
-    (rows,) = yield Batch([Sql(take.statement, given)], last=True)
+    rows = yield from query_and_commit(take.statement, **given)
     return job_of(rows[0]) if rows else None
 
 
@@ -197,7 +197,7 @@ def heartbeat(context: Context, job: Job, *, lease: float = LEASE_SECONDS) -> Op
     span = _span(lease)
 
     def body() -> Body[bool]:
-        rows = yield from query("prolong_job", **_held(job), lease_until=context.clock() + span)
+        rows = yield from query_and_commit("prolong_job", **_held(job), lease_until=context.clock() + span)
         return bool(rows)
 
     return (yield from transact("write", body))
@@ -268,7 +268,7 @@ def _end(
     uncounted: int = 0,
 ) -> Operation[bool]:
     ended = end_statement(context, job, state, error=error, due_at=due_at, uncounted=uncounted)
-    rows = yield from transact("write", lambda: query(ended.name, **ended.params))
+    rows = yield from transact("write", lambda: query_and_commit(ended.name, **ended.params))
     return bool(rows)
 
 
