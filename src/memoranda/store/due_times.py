@@ -63,7 +63,7 @@ def checked_line(line: str) -> str:
     try:
         next(CronSim(tidy, datetime(2024, 1, 1, tzinfo=UTC)))
     except CronSimError as error:
-        if str(error) == "Bad day-of-month" and _is_day_of_no_month(tidy, parts):
+        if str(error) == "Bad day-of-month" and _is_day_of_no_month(parts):
             raise InvalidScheduleError(
                 f"The cron line {line!r} is never due: none of its months has such a day.",
                 "Choose a day that one of the months has; L is the last one of each.",
@@ -97,13 +97,13 @@ def _names(parts: list[str]) -> tuple[str, ...]:
     return _FIELDS if len(parts) == len(_FIELDS) else ("second", *_FIELDS)
 
 
-def _is_day_of_no_month(line: str, parts: list[str]) -> bool:
+def _is_day_of_no_month(parts: list[str]) -> bool:
     """Whether a line is well without its months."""
     try:
         CronSim(" ".join([*parts[:-2], "*", parts[-1]]), datetime(2024, 1, 1, tzinfo=UTC))
     except (CronSimError, ValueError, AssertionError, OverflowError):
         return False
-    return line.split()[-2] != "*"
+    return True
 
 
 def _wrong_field(line: str, parts: list[str], message: str) -> InvalidScheduleError:
