@@ -195,7 +195,9 @@ def test_a_parked_range_does_not_stop_what_follows_and_is_made_again(store: Memo
     assert (parked.status, parked.error, parked.job) == ("parked", "no JSON", job.number)
     assert (store.jobs.get(job.number).state, store.jobs.get(job.number).error) == ("parked", "no JSON")
     land(store, noted(store, 2, 4), NOTES)
-    assert store.runs.park(noted(store, id=run.id, attempts=2, error="again", tokens_in=5), job_of(store)).error == "again"
+    assert (
+        store.runs.park(noted(store, id=run.id, attempts=2, error="again", tokens_in=5), job_of(store)).error == "again"
+    )
     assert store.jobs.get(job.number).state == "done", "the run has another job by now"
 
     again = noted(store, id=run.id, tokens_in=1, changes=(RunChange(ANN, "/more.md", "write", sources=(1,)),))
@@ -329,3 +331,31 @@ def test_verifying_finds_a_gap_and_a_range_that_is_covered_twice(store: MemorySt
     (problem,) = store.verify().problems
     assert problem.startswith(f"{ANN}: no run of tidy covers the turns behind 0 up to 2.")
     assert len(runs) == 3
+
+
+def test_a_run_is_told_as_it_will_be_read(store: MemoryStore) -> None:
+    texts: dict[str, Any] = {
+        "model": "scripted-1",
+        "summary": "Was told.\0",
+        "tokens_in": 3,
+        "tokens_out": 2,
+        "attempts": 2,
+    }
+    recording = store.runs.record(noted(store, **texts), job_of(store))
+    with accompanied(recording):
+        store.commit(ChangeSet((NOTES,)))
+    assert recording.run is not None and recording.run == store.runs.get(recording.run.id)
+    recording = store.runs.record(noted(store, 2, 3))
+    with accompanied(recording):
+        store.propose(ChangeSet((Append(ANN, "/notes.md", "More."),)))
+    assert recording.run is not None and recording.run == store.runs.get(recording.run.id)
+    assert recording.run.status == "proposed"
+
+
+def test_the_id_of_a_parked_run_is_no_way_to_another_range(store: MemoryStore) -> None:
+    parked = store.runs.park(noted(store, error="first"))
+    with pytest.raises(RunSettledError, match="another range"):
+        store.runs.park(noted(store, 2, 3, id=parked.id, error="second"))
+    with pytest.raises(RunSettledError), accompanied(store.runs.rerecord(noted(store, 2, 3, id=parked.id))):
+        store.commit(ChangeSet((NOTES,)))
+    assert store.runs.get(parked.id) == parked and store.runs.cursor("tidy", ANN) == 2
