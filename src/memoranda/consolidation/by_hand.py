@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from memoranda.backends.staged import StagedBackend
 from memoranda.backends.steps import Steps, ask
-from memoranda.consolidation.reading import next_span, turns_of
+from memoranda.consolidation.reading import next_span, nothing_new, turns_of
 from memoranda.consolidation.reports import RunReport
 from memoranda.consolidation.running import Pass, Passed, run_pass
-from memoranda.consolidation.sources import ScopeOf, Span, whose
+from memoranda.consolidation.sources import ScopeOf, Span
 from memoranda.consolidation.task import Spent
 from memoranda.errors import StoreError
 from memoranda.store.changes import Namespace
@@ -57,7 +57,7 @@ def by_hand(
                 span = Span(parked.after, parked.to, (yield from turns_of(consolidator, scope, span)))
             if span is None:
                 yield from ask(store.jobs.finish, job)
-                return RunReport(scope, "nothing")
+                return (yield from nothing_new(consolidator, scope))
             attempt, spent = 0, Spent()
             passed = Passed(RunReport(scope, "failed"))
             while passed.report.status == "failed":
@@ -73,15 +73,13 @@ def by_hand(
 
 def preview(consolidator: Consolidator, scope: Namespace) -> Steps[RunReport]:
     """Show what would become of all that is unread in a scope; nothing is recorded."""
-    report = RunReport(scope, "nothing")
+    report = yield from nothing_new(consolidator, scope)
     over: StagedBackend | None = None
     last: ScopeOf | None = None
     span = yield from next_span(consolidator, scope)
     while span is not None:
-        who = whose(scope, span.turns)
-        one = Pass(
-            consolidator, scope, span, None, "preview", consolidator.attempts, over=over if who == last else None
-        )
+        who = consolidator.owner(scope, span.turns)
+        one = Pass(consolidator, scope, span, None, "preview", over=over if who == last else None)
         passed = yield from run_pass(one)
         report = passed.report if report.status == "nothing" else report + passed.report
         if passed.report.status != "preview" or not span.more:

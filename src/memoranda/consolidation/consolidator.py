@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 from memoranda.backends.base import Backend
@@ -15,26 +16,41 @@ from memoranda.consolidation.by_hand import by_hand, preview
 from memoranda.consolidation.errors import InvalidConsolidatorError
 from memoranda.consolidation.many import Many
 from memoranda.consolidation.places import may_lie_in
-from memoranda.consolidation.reading import next_span
+from memoranda.consolidation.reading import next_span, nothing_new
 from memoranda.consolidation.reports import RunReport, ScopeStatus
 from memoranda.consolidation.running import Pass, run_pass, set_aside
-from memoranda.consolidation.settings import check_numbers, checked_scope, checked_timeout, is_function, work_of
-from memoranda.consolidation.sources import Conversations, Limits, ScopeOf, Source
+from memoranda.consolidation.settings import (
+    Mode,
+    Owner,
+    check_numbers,
+    check_owner,
+    check_takes_one,
+    checked_mode,
+    checked_name,
+    checked_prefix,
+    checked_scope,
+    checked_sources,
+    checked_store,
+    checked_timeout,
+    is_function,
+    owner_of,
+    work_of,
+)
+from memoranda.consolidation.sources import Limits, ScopeOf, Source
 from memoranda.consolidation.statuses import statuses
 from memoranda.consolidation.triggers import schedule_name
 from memoranda.consolidation.undoing import undoing
 from memoranda.consolidation.working import Work
-from memoranda.errors import RunSettledError
+from memoranda.errors import InvalidScheduleError, RunSettledError
 from memoranda.knowledge.pairs import awaiting, blocking
 from memoranda.store.changes import Author, Namespace
 from memoranda.store.due_times import checked_zone
 from memoranda.store.jobs import Job
 from memoranda.store.schedules import Schedule
 from memoranda.store.store import MemoryStore
+from memoranda.store.turns import RecordedTurn
 
 Target: TypeAlias = "Backend | Callable[[ScopeOf], Backend]"
-
-_MODES: Final = ("apply", "propose")
 
 
 class Consolidator:
@@ -51,8 +67,12 @@ class Consolidator:
         target: The files that it tends: a backend into the same store, or a function that makes one for a `ScopeOf`.
             Within a run `by_user`, `by_org` and `by_assistant` are those whose turns it reads.
         name: Its name: it has a cursor of its own in each scope, and its jobs stand in the queue of this name.
-        prefix: Labels that its scopes start with; `()` for all. For `run_all`, `status` and schedules.
+        prefix: Labels that its scopes start with; `()` for all. For `run_all`, `status` and schedules; `run` and
+            `on_demand` take any scope that they are given.
         sources: What it reads: `Conversations()`, or an `EventLog`.
+        user: Who talked, for turns that were recorded without a user: a name, or a function of the scope.
+        org: Whose organisation, likewise.
+        agent: With which agent, likewise.
         instructions: What the ready-made agent, or yours, is told to do.
         mode: `apply`, or `propose`: what it changes waits for a reviewer.
         zone: The time zone in which dates and times are written for it.
@@ -92,8 +112,11 @@ class Consolidator:
         name: str | None = None,
         prefix: Namespace = (),
         sources: Source | None = None,
+        user: Owner = None,
+        org: Owner = None,
+        agent: Owner = None,
         instructions: str | None = None,
-        mode: Literal["apply", "propose"] = "apply",
+        mode: Mode = "apply",
         zone: str = "UTC",
         max_turns: int = 200,
         max_bytes: int = 64_000,
@@ -102,12 +125,7 @@ class Consolidator:
         timeout: float | None = 600.0,
         limit_steps: int = 60,
     ) -> None:
-        if not isinstance(store, MemoryStore):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are untyped too
-            raise InvalidConsolidatorError(
-                f"{type(store).__name__} keeps no conversations and no cursors.", "Pass store=open_store(…)."
-            )
-        if mode not in _MODES:
-            raise InvalidConsolidatorError(f"mode={mode!r} is not known.", 'Pass "apply" or "propose".')
+        check_owner(user=user, org=org, agent=agent)
         check_numbers(
             max_turns=max_turns,
             max_bytes=max_bytes,
@@ -115,16 +133,19 @@ class Consolidator:
             conflict_attempts=conflict_attempts,
             limit_steps=limit_steps,
         )
-        self.store = store
-        self.sources: Source = Conversations() if sources is None else sources
-        self.name = self.sources.consumer if name is None else name
-        self.prefix: Namespace = tuple(prefix)
+        self.store = checked_store(store)
+        self.sources = checked_sources(sources)
+        self.name = self.sources.consumer if name is None else checked_name(name)
+        self.prefix = checked_prefix(prefix)
+        self.user, self.org, self.agent = user, org, agent
         self.instructions = instructions
-        self.mode: Literal["apply", "propose"] = mode
+        self.mode: Mode = checked_mode(mode)
         self.zone = ZoneInfo(checked_zone(zone))
         self.limits = Limits(max_turns, max_bytes)
         self.attempts, self.conflict_attempts = attempts, conflict_attempts
         self.work = Work(work_of(work, limit_steps), checked_timeout(timeout))
+        if is_function(target):
+            check_takes_one(cast("Callable[..., Any]", target), "The function that makes the target", "scope")
         self.target = target if is_function(target) else as_backend(target)
         if isinstance(self.target, Backend) and not may_lie_in(store, self.target):
             raise InvalidConsolidatorError(
@@ -143,18 +164,23 @@ class Consolidator:
         made: Any = self.target(who)
         return as_backend(made)
 
+    def owner(self, scope: Namespace, turns: Sequence[RecordedTurn]) -> ScopeOf:
+        """Whose turns these are; where they do not say it, as the consolidator was told."""
+        return owner_of(scope, turns, user=self.user, org=self.org, agent=self.agent)
+
+    def _under(self, prefix: Namespace | None) -> Namespace:
+        return self.prefix if prefix is None else checked_prefix(prefix)
+
     # --- running ----------------------------------------------------------------------------------------------
 
-    def _run(
-        self, scope: Namespace, *, dry_run: bool = False, mode: Literal["apply", "propose"] | None = None
-    ) -> Steps[RunReport]:
+    def _run(self, scope: Namespace, *, dry_run: bool = False, mode: Mode | None = None) -> Steps[RunReport]:
         """Consolidate one scope now: all turns that it has not read, in several runs if they are many.
 
         It ends at the first run that fails. What somebody else works on at this moment is left to them, and what is
         said while it works to the next call.
 
         Args:
-            scope: Whose conversations: of this namespace exactly.
+            scope: Whose conversations: of this namespace exactly, be it outside of `prefix`.
             dry_run: Show what would change, and change nothing.
             mode: Other than that of the consolidator.
 
@@ -162,17 +188,18 @@ class Consolidator:
             What came of it.
 
         Raises:
+            InvalidConsolidatorError: There is no such mode.
             InvalidNamespaceError: The scope is no namespace.
             StoreError: The database cannot be reached.
         """
-        scope = checked_scope(scope)
+        scope, mode = checked_scope(scope), self.mode if mode is None else checked_mode(mode)
         if dry_run:
             return (yield from preview(self, scope))
-        report = RunReport(scope, "nothing")
+        report = yield from nothing_new(self, scope)
         lost: list[RunReport] = []
         last = yield from self._last_of(scope)
         while report.ok and report.to < last:
-            passed = yield from by_hand(self, scope, mode or self.mode)
+            passed = yield from by_hand(self, scope, mode)
             if passed.status == "lost" and len(lost) < self.conflict_attempts:  # such as when some of it was forgotten
                 lost.append(passed)
                 continue
@@ -211,7 +238,8 @@ class Consolidator:
         span = yield from next_span(self, job.scope)
         if span is None:
             is_ours = yield from ask(self.store.jobs.finish, job)
-            return RunReport(job.scope, "nothing" if is_ours else "lost", seconds=time.monotonic() - began)
+            told = yield from nothing_new(self, job.scope)
+            return replace(told, status="nothing" if is_ours else "lost", seconds=time.monotonic() - began)
         one = Pass(self, job.scope, span, job, self.mode, max(job.attempts, 1), follow_up=True)
         passed = yield from run_pass(one)
         if passed.report.status == "failed" and passed.error is not None:
@@ -225,7 +253,7 @@ class Consolidator:
         prefix: Namespace | None = None,
         *,
         dry_run: bool = False,
-        mode: Literal["apply", "propose"] | None = None,
+        mode: Mode | None = None,
         concurrency: int = 4,
         progress: Callable[[RunReport], None] | None = None,
     ) -> Steps[list[RunReport]]:
@@ -240,9 +268,12 @@ class Consolidator:
 
         Returns:
             What came of each scope, in the order of the scopes.
+
+        Raises:
+            InvalidConsolidatorError: There is no such mode, or the prefix is a string.
         """
         scopes: list[Namespace] = []
-        under = self.prefix if prefix is None else tuple(prefix)
+        under, mode = self._under(prefix), self.mode if mode is None else checked_mode(mode)
         while True:
             last = scopes[-1] if scopes else None
             found = yield from ask(self.store.runs.unread, self.name, under, last)
@@ -268,11 +299,13 @@ class Consolidator:
             RunSettledError: It is not parked, or of another consolidator.
         """
         run = yield from ask(self.store.runs.get, run_id)
-        if run.status != "parked" or run.consumer != self.name:
-            whose_it_is = "" if run.consumer == self.name else f" of {run.consumer!r}"
+        if run.consumer != self.name:
             raise RunSettledError(
-                f"The run {run_id} is {run.status}{whose_it_is}.", "Only a parked run can be retried."
+                f"The run {run_id} is one of the consolidator {run.consumer!r}, and this one is {self.name!r}.",
+                f"Name the consolidator {run.consumer!r}: Consolidator(…, name={run.consumer!r}).",
             )
+        if run.status != "parked":
+            raise RunSettledError(f"The run {run_id} is {run.status}.", "Only a parked run can be retried.")
         return (yield from by_hand(self, run.scope, self.mode, run))
 
     retry, aretry = blocking(_retry), awaiting(_retry)
@@ -304,7 +337,7 @@ class Consolidator:
         Args:
             prefix: Labels that the scopes start with; None: those of the consolidator.
         """
-        return (yield from statuses(self.store, self.name, self.prefix if prefix is None else tuple(prefix)))
+        return (yield from statuses(self.store, self.name, self._under(prefix)))
 
     status, astatus = blocking(_status), awaiting(_status)
 
@@ -324,7 +357,7 @@ class Consolidator:
         if span is None:
             yield from ask(self.store.jobs.park, job, error=error)
             return RunReport(job.scope, "nothing", error=error)
-        one = Pass(self, job.scope, span, job, self.mode, max(job.attempts, 1))
+        one = Pass(self, job.scope, span, job, self.mode, max(job.attempts, 1), follow_up=True)
         return (yield from set_aside(one, error))
 
     set_aside, aset_aside = blocking(_set_aside), awaiting(_set_aside)
@@ -346,14 +379,26 @@ class Consolidator:
             The schedule.
 
         Raises:
-            InvalidScheduleError: The line or the zone is none.
+            InvalidScheduleError: The line or the zone is none, or another consolidator has a schedule of this name.
         """
-        under = self.prefix if prefix is None else tuple(prefix)
+        under = self._under(prefix)
         in_zone = self.zone.key if zone is None else zone
-        named = name or schedule_name(self.name, under)
+        named = yield from self._may_name(name, schedule_name(self.name, under))
         return (yield from ask(self.store.schedules.put, named, self.name, cron=cron, zone=in_zone, prefix=under))
 
     schedule, aschedule = blocking(_schedule), awaiting(_schedule)
+
+    def _may_name(self, name: str | None, usual: str) -> Steps[str]:
+        """The name of a schedule, unless that of another consolidator has it."""
+        named = name or usual
+        found = yield from ask(self.store.schedules.list)
+        other = next((one for one in found if one.name == named and one.queue != self.name), None)
+        if other is not None:
+            raise InvalidScheduleError(
+                f"The schedule {named!r} is one of the consolidator {other.queue!r}, which would lose it.",
+                "Give this one another name=…, or delete that one first.",
+            )
+        return named
 
     def _after_idle(
         self, minutes: float, *, name: str | None = None, prefix: Namespace | None = None
@@ -369,10 +414,10 @@ class Consolidator:
             The schedule.
 
         Raises:
-            InvalidScheduleError: That is no number of minutes above 0.
+            InvalidScheduleError: That is no number of minutes above 0, or another consolidator has the name.
         """
-        under = self.prefix if prefix is None else tuple(prefix)
-        named = name or schedule_name(self.name, under, idle=True)
+        under = self._under(prefix)
+        named = yield from self._may_name(name, schedule_name(self.name, under, idle=True))
         return (yield from ask(self.store.schedules.put, named, self.name, idle_minutes=minutes, prefix=under))
 
     after_idle, aafter_idle = blocking(_after_idle), awaiting(_after_idle)
@@ -381,7 +426,7 @@ class Consolidator:
         """Have a scope consolidated as soon as a worker is free.
 
         Args:
-            scope: Whose conversations.
+            scope: Whose conversations, be it outside of `prefix`.
 
         Returns:
             The job that a worker will do.

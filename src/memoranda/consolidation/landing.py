@@ -33,7 +33,8 @@ class Landing(NamedTuple):
 
     Args:
         outcome: `landed`; `conflict`: others changed the same meanwhile; `refused`: by a rule or a hook, because it
-            cannot wait as a proposal, or because the file is none that can be edited; `lost`: another has taken the work over; `failed`: the storage did.
+            cannot wait as a proposal, or because the file holds no text; `lost`: another has taken the work over;
+            `failed`: the storage did.
         error: Why it did not land.
     """
 

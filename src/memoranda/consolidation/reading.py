@@ -8,7 +8,8 @@ from memoranda.backends.base import Backend
 from memoranda.backends.runtime import acting_for
 from memoranda.backends.steps import Steps, ask
 from memoranda.consolidation.places import is_resolved
-from memoranda.consolidation.sources import Span, together, whose
+from memoranda.consolidation.reports import RunReport
+from memoranda.consolidation.sources import Span, together
 from memoranda.store.changes import Namespace
 from memoranda.store.turns import RecordedTurn
 
@@ -37,12 +38,18 @@ def _of_one(consolidator: Consolidator, scope: Namespace, span: Span) -> Span:
     count = together(span.turns) if span.turns else 0
     if count == len(span.turns):
         return span
-    who = whose(scope, span.turns)
+    who = consolidator.owner(scope, span.turns)
     with acting_for(user_id=who.user, org_id=who.org, assistant_id=who.agent, store=consolidator.store):
         # What a function makes of nobody cannot be known.
         if isinstance(consolidator.target, Backend) and is_resolved(consolidator.target):
             return span
     return Span(span.after, span.turns[count - 1].position, span.turns[:count], more=True)
+
+
+def nothing_new(consolidator: Consolidator, scope: Namespace) -> Steps[RunReport]:
+    """What is told of a scope in which there is nothing to read: where its cursor stands."""
+    at = yield from ask(consolidator.store.runs.cursor, consolidator.name, scope)
+    return RunReport(scope, "nothing", after=at, to=at)
 
 
 def turns_of(consolidator: Consolidator, scope: Namespace, span: Span) -> Steps[tuple[RecordedTurn, ...]]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from memoranda.backends.base import Backend
+from memoranda.backends.fences import Fence, fenced
 from memoranda.backends.runtime import acting_for
 from memoranda.backends.staged import StagedBackend
 from memoranda.backends.steps import Steps, ask
@@ -18,14 +20,15 @@ from memoranda.consolidation.errors import (
     WroteOutsideError,
 )
 from memoranda.consolidation.landing import Landing, LandingMode, changes_of, land
-from memoranda.consolidation.places import foreign
+from memoranda.consolidation.places import foreign, namespaces_in, unknown_owner
 from memoranda.consolidation.reading import turns_of
 from memoranda.consolidation.rendering import rendered
 from memoranda.consolidation.reports import RunReport
-from memoranda.consolidation.sources import ScopeOf, Span, whose
+from memoranda.consolidation.sources import ScopeOf, Span
 from memoranda.consolidation.task import Spent, Task
 from memoranda.consolidation.telemetry import watched
 from memoranda.consolidation.tracing import TracedStage
+from memoranda.consolidation.working import shortened
 from memoranda.errors import LeaseLostError, MemorandaError, RunSettledError
 from memoranda.store.changes import Author, ConflictError
 from memoranda.store.effects import Sql
@@ -151,7 +154,7 @@ def _attempted(one: Pass) -> Steps[Passed]:
     for repeat in range(consolidator.conflict_attempts + 1):
         if repeat:
             yield from _read_again(one)
-        who = whose(one.scope, one.span.turns)
+        who = consolidator.owner(one.scope, one.span.turns)
         with acting_for(user_id=who.user, org_id=who.org, assistant_id=who.agent, store=store):
             try:
                 files, is_due = yield from _worked(one, who)
@@ -166,8 +169,8 @@ def _attempted(one: Pass) -> Steps[Passed]:
                 yield from one.over.commit_steps(files.pending().changes())
                 return Passed(one.report("preview"))
             # What is overtaken every time waits for a reviewer, who sees what there is by then.
-            is_last = repeat == consolidator.conflict_attempts
-            landing = yield from _land(one, files, "propose" if is_last else one.mode)
+            is_overtaken = repeat == consolidator.conflict_attempts and one.mode == "apply"
+            landing = yield from _land(one, files, landing.error if is_overtaken else None)
         if landing.outcome != "conflict":
             break
     return (yield from _landed(one, landing))
@@ -227,6 +230,7 @@ def _worked(one: Pass, who: ScopeOf) -> Steps[tuple[TracedStage, bool]]:
         events = yield from consolidator.sources.events(files, consolidator.limits)
     is_due = consolidator.sources.is_due(one.span, events)
     if is_due:
+        _check_owner(one, target)
         now = to_datetime(store.context.clock()).astimezone(consolidator.zone)
         shown = rendered(one.span.turns, events, now, consolidator.zone)
         task = Task(
@@ -245,7 +249,12 @@ def _worked(one: Pass, who: ScopeOf) -> Steps[tuple[TracedStage, bool]]:
             shown.labels,
             one.spent,
         )
-        one.summary = yield from ask(consolidator.work.do, task)
+        with fenced(Fence(store, namespaces_in(store, target), "task.files")) as fence:
+            one.summary = yield from ask(consolidator.work.do, task)
+        if fence.strayed:
+            raise WroteOutsideError(
+                f"{consolidator.name!r} went past its run: {fence.strayed[0]}", "Nothing has landed."
+            )
         yield from consolidator.sources.fold(files, events, one.run_id)
     strayed = files.outside[0] if files.outside else files.stray()
     if strayed is not None:
@@ -254,20 +263,46 @@ def _worked(one: Pass, who: ScopeOf) -> Steps[tuple[TracedStage, bool]]:
     return files, is_due
 
 
+_OWNERS: Final = {"by_user": "user", "by_org": "org", "by_assistant": "agent"}
+
+
+def _check_owner(one: Pass, target: Backend) -> None:
+    """Refuse, before anything is asked of a model, what could not land since nobody knows whose the files are."""
+    unknown = unknown_owner(target)
+    if unknown is None:
+        return
+    leaf, error = unknown
+    namespace = repr(getattr(leaf, "namespace", leaf))
+    what = next((what for scope, what in _OWNERS.items() if scope in namespace), "user")
+    raise InvalidConsolidatorError(
+        f"The turns of {'/'.join(one.scope)} do not say whose the files of {leaf!r} are: {error.cause}",
+        f"Record turns with record_turns(…, {what}=…). For those that are there give the consolidator a name, such as "
+        f"Consolidator(…, {what}=lambda scope: scope[-1]), or a target with a fixed namespace or of a function, and "
+        "retry the run.",
+    )
+
+
 def _waits(one: Pass) -> Steps[bool]:
     """Whether what an earlier run of this scope made of its events waits for a reviewer, and their marks with it."""
     store = one.consolidator.store
     return bool((yield from ask(store.runs.list, one.consolidator.name, one.scope, "proposed", 1)))
 
 
-def _land(one: Pass, files: TracedStage, mode: Any) -> Steps[Landing]:
+def _land(one: Pass, files: TracedStage, overtaken: str | None) -> Steps[Landing]:
+    """Let it land in its mode; what was overtaken, with the last reason for that, waits as a proposal."""
     store = one.consolidator.store
+    reason = None
+    if overtaken is not None:
+        times = one.consolidator.conflict_attempts
+        often = "once" if times == 1 else f"{times} times"
+        reason = f"Others changed the same lines {often} meanwhile: {overtaken}"
+        one.summary = shortened(f"{one.summary or ''} It waits for a reviewer, since others changed the same {often}.")
     record = one.record(changes=changes_of(files, store))
     one.recording = store.runs.record(record, one.job) if one.parked is None else None
     companion = one.recording or store.runs.rerecord(record, one.job)
-    landing: LandingMode = "propose" if mode == "propose" else "apply"
+    landing: LandingMode = "propose" if reason is not None or one.mode == "propose" else "apply"
     author = Author(f"consolidator:{one.consolidator.name}", run_id=one.run_id, reason=one.summary)
-    return (yield from land(files, store, companion, author=author, mode=landing, also=_follow_up(one)))
+    return (yield from land(files, store, companion, author=author, mode=landing, also=_follow_up(one), reason=reason))
 
 
 def _follow_up(one: Pass) -> list[Sql]:
@@ -298,7 +333,7 @@ def set_aside(one: Pass, error: str) -> Steps[RunReport]:
     runs = one.consolidator.store.runs
     yield from _begin(one)
     try:
-        run = yield from ask(runs.park, one.record(error=error), one.job)
+        run = yield from ask(runs.park, one.record(error=error), one.job, _follow_up(one))
     except (LeaseLostError, ConflictError, RunSettledError) as lost:
         return (yield from _lost(one, str(lost)))
     return one.report("parked", runs=(run,), error=error)

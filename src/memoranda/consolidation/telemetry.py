@@ -51,13 +51,19 @@ class Watched:
         _set(self._span, facts, failed=failed)
         logger.log(
             logging.WARNING if failed else logging.INFO,
-            "Consolidated %s: %s, %d turns, %d changes.",
+            "Consolidated %s:%s %s%s, %s, %s.",
             facts["scope"],
+            f" run {report.run_id}" if report.run_id else "",
             report.status,
-            report.turns,
-            facts["changes"],
+            f" by {facts['error']}" if facts["error"] else "",
+            _counted(report.turns, "turn"),
+            _counted(facts["changes"], "change"),
             extra={"memoranda": facts},
         )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
@@ -9,11 +10,12 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from memoranda.consolidation.doing import PASSING, JobDoer, Tally, Worked
 from memoranda.consolidation.signals import Received, ending_on_signals
@@ -45,7 +47,7 @@ class Worker:
 
     Args:
         store: The store that the consolidators work on.
-        consolidators: The consolidators, each with a name of its own.
+        consolidators: The consolidators, each with a name of its own; or the one that there is.
         concurrency: How many scopes are consolidated side by side.
         lease: Seconds after which another worker may take a job whose worker says nothing any more.
         poll: Seconds between two looks at what other processes have put there; what comes from this process, or is
@@ -53,9 +55,11 @@ class Worker:
         pause: Seconds before a job that failed is done again; each further failure doubles them, up to ten minutes.
         name: What its jobs say about who has them; None: the machine and the process.
         report: Told what came of each job, from the thread that did it.
+        ending: Told at the end how many jobs it waits for, if there are any.
 
     Raises:
-        InvalidValueError: A number makes no sense, two consolidators have one name, or one works on another store.
+        InvalidValueError: A number makes no sense, two consolidators have one name, one works on another store, or
+            something is no consolidator.
 
     Example:
         >>> from memoranda import open_store
@@ -67,7 +71,7 @@ class Worker:
     def __init__(
         self,
         store: MemoryStore,
-        consolidators: Iterable[Consolidator],
+        consolidators: Consolidator | Iterable[Consolidator],
         *,
         concurrency: int = 4,
         lease: float = 60.0,
@@ -75,8 +79,9 @@ class Worker:
         pause: float = 5.0,
         name: str | None = None,
         report: Callable[[Worked], None] | None = None,
+        ending: Callable[[int], None] | None = None,
     ) -> None:
-        several = list(consolidators)
+        several = _listed(consolidators)
         self.store = store
         self.consolidators = {each.name: each for each in several}
         if len(self.consolidators) < len(several):
@@ -94,7 +99,7 @@ class Worker:
                 raise InvalidValueError(f"{what}={number!r} makes no sense.", "Pass a number above 0.")
         self.concurrency, self.lease, self.poll, self.pause = concurrency, lease, poll, pause
         self.name = name or f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
-        self._report = report
+        self._report, self._ending = report, ending
         self._queues = tuple(self.consolidators)
         self._bell = Bell()
         self._lock = threading.Lock()
@@ -133,6 +138,47 @@ class Worker:
             StoreError: The database is unusable; one that is merely away is waited for.
         """
         self._begin()
+        return self._run(until_idle, stop, signals)
+
+    async def arun(self, *, until_idle: bool = False, stop: threading.Event | None = None) -> Tally:
+        """Work, in threads, beside an event loop, until it is told to stop.
+
+        Cancelled, it takes no more jobs and lets those that it has come to theirs; cancelled once more, it gives them
+        back at once. No signals are answered: that is up to whoever runs the loop.
+
+        Args:
+            until_idle: Return as soon as nothing is due and nothing runs here.
+            stop: An event that ends it as well.
+
+        Returns:
+            What it has done.
+
+        Raises:
+            StoreError: The database is unusable; one that is merely away is waited for.
+        """
+        self._begin()
+        running: Future[Tally] = Future()
+
+        def run() -> None:
+            try:
+                running.set_result(self._run(until_idle, stop, signals=False))
+            except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+                running.set_exception(error)
+
+        threading.Thread(target=run, name="memoranda-worker", daemon=True).start()
+        ended = asyncio.wrap_future(running)
+        try:
+            return await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            self.stop()
+            try:
+                await asyncio.wait({ended})
+            except asyncio.CancelledError:
+                self.stop(at_once=True)
+                await asyncio.wait({ended})
+            raise
+
+    def _run(self, until_idle: bool, stop: threading.Event | None, signals: bool) -> Tally:
         self._tally = Tally()
         heart = threading.Thread(target=self._beat, name="memoranda-heartbeat", daemon=True)
         with ExitStack() as stack:
@@ -236,6 +282,8 @@ class Worker:
         """Let the running jobs come to their end, or give them back."""
         self._stopping = True
         try:
+            if self._ending is not None and not self._at_once and (running := len(self._held())):
+                self._ending(running)
             while self._running and not self._at_once:
                 self._bell.wait(None)
         except KeyboardInterrupt:
@@ -296,3 +344,24 @@ class Worker:
             self._tally += worked.tally()
         if self._report is not None:
             self._report(worked)
+
+
+def _listed(consolidators: Any) -> list[Consolidator]:
+    """The consolidators that a caller gave, one or several."""
+    from memoranda.consolidation.consolidator import Consolidator
+
+    if isinstance(consolidators, Consolidator):
+        return [consolidators]
+    if isinstance(consolidators, str) or not isinstance(consolidators, Iterable):
+        raise _no_consolidator(consolidators)
+    several = list(cast("Iterable[Any]", consolidators))
+    for each in several:
+        if not isinstance(each, Consolidator):
+            raise _no_consolidator(each)
+    return several
+
+
+def _no_consolidator(found: Any) -> InvalidValueError:
+    return InvalidValueError(
+        f"{found!r} is no consolidator.", "Pass the worker consolidators: Worker(store, [Consolidator(…)])."
+    )

@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 from memoranda.backends.protocol import Result
 from memoranda.backends.steps import Steps, ask, awaiting, blocking, consult, perform
 from memoranda.consolidation.errors import InvalidConsolidatorError, WorkFailedError, WorkTimeoutError
+from memoranda.consolidation.settings import check_takes_one, is_function
 from memoranda.consolidation.task import Task
 
 _LONGEST_SUMMARY: Final = 500
@@ -186,14 +187,19 @@ def from_agent(factory: Callable[[Task], Any]) -> OwnAgent:
     """Let an agent of your own do the work of a consolidator.
 
     It is made anew for each run, with `task.files` as its backend, and asked once, with `task.text` in the request.
-    What it changes there lands when it is done. An agent that also puts files aside, such as long results of tools,
-    needs a place for them that is no memory: `CompositeBackend(StateBackend(), {"/memories/": task.files})`.
+    What it changes there lands when it is done. A `StoreBackend` of the target's own namespace instead of `task.files`
+    refuses its changes, and the run is parked, since they would be in no dry run and in no undo. An agent that also
+    puts files aside, such as long results of tools, needs a place for them that is no memory:
+    `CompositeBackend(StateBackend(), {"/memories/": task.files})`.
 
     Args:
         factory: Makes an agent for a task: anything of LangChain's that takes messages. It may be async.
 
     Returns:
         What a `Consolidator` takes as its work.
+
+    Raises:
+        InvalidConsolidatorError: It is an agent, not what makes one, or it takes no task.
 
     Example:
         >>> from memoranda import create_deep_agent, open_store
@@ -210,4 +216,16 @@ def from_agent(factory: Callable[[Task], Any]) -> OwnAgent:
         ...     report.summary, store.get(("ann",), "/ann.md").value["content"]
         ('Done.', 'Tea.')
     """
+    if callable(getattr(factory, "invoke", None)):
+        raise InvalidConsolidatorError(
+            f"{type(factory).__name__} is an agent; from_agent takes a function that makes one for each task, "
+            "so that it works on the files of that task.",
+            "Pass from_agent(lambda task: create_deep_agent(…, backend=task.files)).",
+        )
+    if not callable(factory):
+        raise InvalidConsolidatorError(
+            f"{factory!r} makes no agent.", "Pass from_agent(lambda task: create_deep_agent(…, backend=task.files))."
+        )
+    if is_function(factory):
+        check_takes_one(factory, "The agent's factory", "task")
     return OwnAgent(factory)
