@@ -164,7 +164,7 @@ def test_saving_looks_at_few_memories_however_many_there_are(
 ) -> None:
     notes = Collection(None, store, ANN)
     facts = Collection(Fact, store, ("facts",), identity=("subject", "property"))
-    for number in range(sized(2_000, quick=60)):
+    for number in range(sized(2_000, quick=40)):
         notes.save(f"Ann has seen the film number {number}.", at=day(1))
         facts.save(Fact(subject=f"person {number}", property="city", value="Paris"), at=day(1))
     read: list[int] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -50,28 +49,27 @@ def nested(depth: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize(
-    "operation",
-    [
-        {"op": "remove", "path": "/likes/" + "9" * 5_000},
-        {"op": "add", "path": "/likes/" + "9" * 5_000, "value": 1},
-        {"op": "add", "path": "/any", "value": "x" * 1_000_001},
-        {"op": "add", "path": "/any", "value": nested(100_000)},
-        {"op": "add", "path": "/any", "value": "\ud800"},
-        {"op": "add", "path": "/likes/-1", "value": 1},
-        {"op": "add", "path": "/likes/00", "value": 1},
-        {"op": "add", "path": "/likes/-/x", "value": 1},
-        {"op": "move", "from": "/likes", "path": ""},
-        {"op": "copy", "from": "", "path": "/any"},
-    ],
-    ids=lambda operation: f"{operation['op']} {operation['path'][:12]}",
-)
-def test_a_hostile_operation_is_refused_in_few_words(store: MemoryStore, operation: dict[str, Any]) -> None:
-    profile = Profile(ANY, store, ("ann",))
-    with pytest.raises(InvalidPatchError) as refused:
-        profile.patch([operation])
-    assert refused.value.remedy and len(str(refused.value)) < 1_000
-    assert profile.revision == 0
+OPERATIONS: list[Any] = [
+    {"op": "remove", "path": "/likes/" + "9" * 5_000},
+    {"op": "add", "path": "/likes/" + "9" * 5_000, "value": 1},
+    {"op": "add", "path": "/any", "value": "x" * 1_000_001},
+    {"op": "add", "path": "/any", "value": nested(100_000)},
+    {"op": "add", "path": "/any", "value": "\ud800"},
+    {"op": "add", "path": "/likes/-1", "value": 1},
+    {"op": "add", "path": "/likes/00", "value": 1},
+    {"op": "add", "path": "/likes/-/x", "value": 1},
+    {"op": "move", "from": "/likes", "path": ""},
+    {"op": "copy", "from": "", "path": "/any"},
+]
+
+
+def test_a_hostile_operation_is_refused_in_few_words(store: MemoryStore) -> None:
+    for operation in OPERATIONS:
+        profile = Profile(ANY, store, ("ann",))
+        with pytest.raises(InvalidPatchError) as refused:
+            profile.patch([operation])
+        assert refused.value.remedy and len(str(refused.value)) < 1_000
+        assert profile.revision == 0
 
 
 def test_a_large_document_can_be_made_smaller(store: MemoryStore) -> None:
@@ -136,26 +134,25 @@ def test_bytes_that_are_no_text(store: MemoryStore) -> None:
         Profile(Raw, store, ("ann",)).get()
 
 
-@pytest.mark.parametrize(
-    "memory",
-    [
-        {"text": "a", "any": nested(1_000)},
-        {"text": "a", "any": nested(100_000)},
-        {"text": "a", "any": {1, 2}},
-        {"text": "a\ud800"},
-        {"text": "a", 1: "b"},
-        {"text": "a " * 60_000},
-        5,
-        None,
-    ],
-    ids=["deep", "deeper", "a set", "a surrogate", "a number as field", "large", "a number", "nothing"],
-)
-def test_what_is_no_memory(store: MemoryStore, memory: Any) -> None:
-    memories = Collection(ANY, store, ("ann",))
-    with pytest.raises(InvalidMemoryError) as refused:
-        memories.save(memory)
-    assert refused.value.remedy
-    assert not memories.all()
+NO_MEMORIES: list[Any] = [
+    {"text": "a", "any": nested(1_000)},
+    {"text": "a", "any": nested(100_000)},
+    {"text": "a", "any": {1, 2}},
+    {"text": "a\ud800"},
+    {"text": "a", 1: "b"},
+    {"text": "a " * 60_000},
+    5,
+    None,
+]
+
+
+def test_what_is_no_memory(store: MemoryStore) -> None:
+    for memory in NO_MEMORIES:
+        memories = Collection(ANY, store, ("ann",))
+        with pytest.raises(InvalidMemoryError) as refused:
+            memories.save(memory)
+        assert refused.value.remedy
+        assert not memories.all()
 
 
 def test_a_text_where_the_field_has_no_type(store: MemoryStore) -> None:
@@ -163,10 +160,13 @@ def test_a_text_where_the_field_has_no_type(store: MemoryStore) -> None:
         Collection({"properties": {"text": True}, "required": ["text"]}, store, ("ann",)).save("abc")
 
 
-@pytest.mark.parametrize("sources", [None, "m1", b"m1", 5, [5]])
-def test_what_are_no_sources(store: MemoryStore, sources: Any) -> None:
-    with pytest.raises(InvalidMemoryError, match="sources="):
-        Collection(None, store, ("ann",)).save("abc", sources=sources)
+NO_SOURCES: list[Any] = [None, "m1", b"m1", 5, [5]]
+
+
+def test_what_are_no_sources(store: MemoryStore) -> None:
+    for sources in NO_SOURCES:
+        with pytest.raises(InvalidMemoryError, match="sources="):
+            Collection(None, store, ("ann",)).save("abc", sources=sources)
 
 
 @pytest.mark.parametrize(
@@ -200,22 +200,21 @@ def test_nothing_is_stated_in_the_future(store: MemoryStore) -> None:
     assert [memory.value["town"] for memory in homes.all()] == ["Bonn"]
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda store: Collection(None, store, ("ann",), name=5),
-        lambda store: Collection(None, store, ("ann",), identity=5),
-        lambda store: Collection(None, store, ("ann",), model=5),
-        lambda store: Collection(None, store, ("ann",)).search("abc", filter=5),
-        lambda store: Examples(store, ("ann",), name=5),
-        lambda store: Examples(store, ("ann",)).select(None),
-    ],
-    ids=["name", "identity", "model", "filter", "examples", "query"],
-)
-def test_what_is_no_setting(store: MemoryStore, make: Callable[[MemoryStore], Any]) -> None:
-    with pytest.raises(InvalidSettingError) as refused:
-        make(store)
-    assert refused.value.remedy
+NO_SETTINGS: list[Any] = [
+    lambda store: Collection(None, store, ("ann",), name=5),
+    lambda store: Collection(None, store, ("ann",), identity=5),
+    lambda store: Collection(None, store, ("ann",), model=5),
+    lambda store: Collection(None, store, ("ann",)).search("abc", filter=5),
+    lambda store: Examples(store, ("ann",), name=5),
+    lambda store: Examples(store, ("ann",)).select(None),
+]
+
+
+def test_what_is_no_setting(store: MemoryStore) -> None:
+    for make in NO_SETTINGS:
+        with pytest.raises(InvalidSettingError) as refused:
+            make(store)
+        assert refused.value.remedy
 
 
 @pytest.mark.parametrize("parts", [({"a": nested(100_000)}, "x"), ("x", {"a": nested(100_000)}), (None, "x"), ("x", 5)])

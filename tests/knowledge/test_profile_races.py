@@ -283,7 +283,7 @@ def outcome(document: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, 
 
 
 @given(documents, patches, patches)
-@hypothesis_settings(max_examples=sized(3_000, quick=50))
+@hypothesis_settings(max_examples=sized(3_000, quick=25))
 def test_what_is_carried_over_is_what_comes_of_applying_both(
     seen: dict[str, Any], theirs: list[dict[str, Any]], mine: list[dict[str, Any]]
 ) -> None:
@@ -306,7 +306,7 @@ def test_what_is_carried_over_is_what_comes_of_applying_both(
 
 
 @given(documents, patches, st.integers(0, 3))
-@hypothesis_settings(max_examples=sized(2_000, quick=50))
+@hypothesis_settings(max_examples=sized(2_000, quick=25))
 def test_an_element_is_removed_only_if_it_is_the_one_that_was_seen(
     seen: dict[str, Any], theirs: list[dict[str, Any]], index: int
 ) -> None:
@@ -323,7 +323,7 @@ def test_an_element_is_removed_only_if_it_is_the_one_that_was_seen(
 
 
 @given(st.permutations(FIELDS), st.lists(st.integers(1, 9), min_size=8, max_size=8))
-@hypothesis_settings(max_examples=sized(100, quick=10))
+@hypothesis_settings(max_examples=sized(100, quick=6))
 def test_patches_of_different_fields_on_one_base_land_in_any_order(order: list[str], numbers: list[int]) -> None:
     with open_store("memory://", index=False) as store:
         profile = Profile(SCHEMA, store, NS)
