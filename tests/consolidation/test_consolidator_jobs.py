@@ -145,6 +145,22 @@ def test_a_step_that_fails_raises_until_its_last_attempt(store: MemoryStore) -> 
     assert (tending.step(job).status, store.jobs.get(job.number).state) == ("parked", "parked")
 
 
+@pytest.mark.parametrize("died", [False, True])
+def test_what_is_behind_a_parked_range_is_queued_with_its_parking(store: MemoryStore, died: bool) -> None:
+    say(store, "one", "two")
+
+    def work(task: Task) -> None:
+        raise OSError("no model")
+
+    tending = consolidator(store, work, attempts=1, max_turns=1)
+    tending.on_demand(ANN)
+    job = store.jobs.claim([tending.name], worker="w")
+    assert job is not None
+    report = tending.set_aside(job, "Its workers ended.") if died else tending.step(job)
+    waiting = store.jobs.list(tending.name, ANN, "waiting")
+    assert (report.status, [each.origin for each in waiting]) == ("parked", ["more:1"])
+
+
 def test_a_step_whose_lease_ran_out_lands_nothing(store: MemoryStore) -> None:
     say(store, "one")
     tending = consolidator(store)

@@ -133,8 +133,6 @@ class JobDoer:
                 report = replace(report, status="parked") if report.status == "nothing" else report
             else:
                 report = consolidator.step(job)
-            if report.status == "parked":
-                self._go_on(job, report)
         except LeaseLostError as error:
             return Worked(job, "lost", error=str(error))
         except BaseException as error:  # noqa: BLE001 - the lane must not end, whatever a consolidator raises
@@ -158,13 +156,6 @@ class JobDoer:
             return self._parked(job, said)
         except PASSING as away:
             return self._given_back(job, away)
-
-    def _go_on(self, job: Job, report: RunReport) -> None:
-        """Queue what is behind a range that was parked, for it keeps nothing waiting."""
-        assert job.scope is not None
-        unread = self.store.runs.unread(job.queue, job.scope, limit=1)
-        if unread and unread[0].namespace == job.scope:
-            self.store.jobs.enqueue(job.queue, job.scope, origin=f"more:{report.to}")
 
     def _again(self, job: Job, error: str) -> Worked:
         """Let a job that failed wait, longer each time; not all that failed together begin together."""

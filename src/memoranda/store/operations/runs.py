@@ -118,13 +118,14 @@ def undoing(context: Context, id: str, *, by: str | None = None) -> Companion:
     return Companion(body, store=context)
 
 
-def park(context: Context, run: RunRecord, job: Job | None = None) -> Operation[Run]:
+def park(context: Context, run: RunRecord, job: Job | None = None, also: Sequence[Sql] = ()) -> Operation[Run]:
     """Record that a run failed: its range is set aside with its error, and what comes after it goes on.
 
     Args:
         context: The store's settings.
         run: What is known of it. One that was parked before and failed again keeps its id; its cursor has moved.
         job: The job that it was done for, which is parked with it; None: none.
+        also: Further statements of the same transaction, such as the job for what comes after it.
 
     Returns:
         The run as it is recorded.
@@ -133,12 +134,12 @@ def park(context: Context, run: RunRecord, job: Job | None = None) -> Operation[
         ConflictError: The cursor has moved meanwhile; nothing was recorded.
         LeaseLostError: The job is not this worker's any more; nothing was recorded.
     """
-    return (yield from transact("write", partial(_park, context, run, job)))
+    return (yield from transact("write", partial(_park, context, run, job, also)))
 
 
-def _park(context: Context, run: RunRecord, job: Job | None) -> Body[Run]:
+def _park(context: Context, run: RunRecord, job: Job | None, also: Sequence[Sql]) -> Body[Run]:
     now = context.clock()
-    statements: list[Sql] = []
+    statements: list[Sql] = [*also]
     if job is not None:
         yield from hold(job)
         statements.append(end_statement(context, job, "parked", error=run.error))
