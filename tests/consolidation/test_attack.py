@@ -119,3 +119,17 @@ def test_labels_that_look_like_paths_keep_their_sources(store: MemoryStore, scop
     (run,) = consolidator(store, target=files_of(store, scope)).run(scope).runs
     assert [(one.namespace, one.key, one.revision) for one in run.changes] == [(scope, "/facts.md", 1)]
     assert [turn.text for turn in sources_of(store, scope, "/facts.md", line=1)] == ["Tea."]
+
+
+def test_many_staged_files_are_not_looked_through_again_for_each(store: MemoryStore) -> None:
+    say(store, "Tea.")
+
+    def work(task: Task) -> None:
+        for number in range(300):
+            task.files.write(f"/{number}.md", "Tea.\n")
+        task.files.move("/7.md", "/seven.md")
+
+    report = consolidator(store, work).run(ANN)
+    assert report.status == "applied"
+    assert len(report.runs[0].changes) == 300
+    assert [turn.text for turn in sources_of(store, ANN, "/seven.md", line=1)] == ["Tea."]

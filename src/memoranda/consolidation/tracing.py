@@ -145,15 +145,15 @@ class TracedStage(StagedBackend):
         return found
 
     def _take(self, trial: Stage) -> None:
-        before = self._stage.staging
+        before = _Earlier(self._stage.staging)
         super()._take(trial)
         said = _because.get()
         positions = self._everything if said is None else said
         for file in trial.staging.files:
             self._note(file, before, positions)
 
-    def _note(self, file: StagedFile, before: Staging, positions: tuple[int, ...]) -> None:
-        earlier = _earlier(file, before)
+    def _note(self, file: StagedFile, before: _Earlier, positions: tuple[int, ...]) -> None:
+        earlier = before.of(file)
         was, path = (file.before if earlier is None else earlier.after), file.place.path
         if earlier is not None and earlier.place.path != path:
             self._traces[path] = self._traces.pop(earlier.place.path, Trace())
@@ -162,14 +162,22 @@ class TracedStage(StagedBackend):
         self._traces.setdefault(path, Trace()).add(_text(was), _text(file.after), positions)
 
 
-def _earlier(file: StagedFile, before: Staging) -> StagedFile | None:
-    """The same file as it was staged before this change."""
-    if file.origin is not None:
-        return before.origin(file.origin.path)
-    found = before.find(file.place.path)
-    if found is None and file.after is not None:  # a new file that was moved
-        found = next((one for one in before.files if one.origin is None and one.after is file.after), None)
-    return found
+class _Earlier:
+    """Files as they were staged before a change, found without looking through all of them each time."""
+
+    def __init__(self, before: Staging) -> None:
+        self._files = before.files
+        self._by_path = {file.place.path: file for file in reversed(before.files) if file.after is not None}
+        self._by_origin = {file.origin.path: file for file in reversed(before.files) if file.origin is not None}
+
+    def of(self, file: StagedFile) -> StagedFile | None:
+        """The same file as it was."""
+        if file.origin is not None:
+            return self._by_origin.get(file.origin.path)
+        found = self._by_path.get(file.place.path)
+        if found is None and file.after is not None:  # a new file that was moved
+            found = next((one for one in self._files if one.origin is None and one.after is file.after), None)
+        return found
 
 
 def _text(data: FileData | None) -> str:
