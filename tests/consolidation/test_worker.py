@@ -116,6 +116,26 @@ def test_what_ends_its_workers_each_time_is_set_aside(store: MemoryStore) -> Non
     assert said(store, "ann") == ["harmless"]
 
 
+def test_a_range_whose_workers_were_killed_is_not_parked_at_its_first_failure(store: MemoryStore) -> None:
+    failures = [RuntimeError("the model is down")]
+
+    def work(task: Task) -> None:
+        if failures:
+            raise failures.pop()
+        note(task)
+
+    say(store, "ann", "one")
+    consolidator = noting(store, work, attempts=3)
+    consolidator.on_demand(("ann",))
+    for number in range(3):
+        assert store.jobs.claim(["noting"], worker=str(number), lease=0.001)
+        time.sleep(0.005)
+    reports: list[Worked] = []
+    with working(Worker(store, [consolidator], pause=0.01, report=reports.append)):
+        until(lambda: len(reports) == 2)
+    assert [each.outcome for each in reports] == ["again", "done"] and said(store, "ann") == ["one"]
+
+
 def test_one_failing_scope_keeps_none_waiting(store: MemoryStore) -> None:
     def work(task: Task) -> None:
         if task.scope == ("bad",):

@@ -38,7 +38,7 @@ from memoranda.consolidation.settings import (
 )
 from memoranda.consolidation.sources import Limits, ScopeOf, Source
 from memoranda.consolidation.statuses import statuses
-from memoranda.consolidation.triggers import schedule_name
+from memoranda.consolidation.triggers import attempt_of, schedule_name
 from memoranda.consolidation.undoing import undoing
 from memoranda.consolidation.working import Work
 from memoranda.errors import InvalidScheduleError, RunSettledError
@@ -240,7 +240,7 @@ class Consolidator:
             is_ours = yield from ask(self.store.jobs.finish, job)
             told = yield from nothing_new(self, job.scope)
             return replace(told, status="nothing" if is_ours else "lost", seconds=time.monotonic() - began)
-        one = Pass(self, job.scope, span, job, self.mode, max(job.attempts, 1), follow_up=True)
+        one = Pass(self, job.scope, span, job, self.mode, attempt_of(job), follow_up=True)
         passed = yield from run_pass(one)
         if passed.report.status == "failed" and passed.error is not None:
             raise passed.error

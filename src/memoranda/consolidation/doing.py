@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from memoranda.consolidation.triggers import is_fan_out, waits_for_silence
+from memoranda.consolidation.triggers import attempt_of, is_fan_out, waits_for_silence
 from memoranda.errors import (
     LeaseLostError,
     MemorandaError,
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 LONGEST_PAUSE: Final = 600.0
 """Seconds that a job which failed waits at most before it is done again."""
 DEATHS: Final = 10
-"""So many workers may end over a job beside its attempts, before it is parked."""
+"""So many workers may end over a job beside its attempts, before it is parked; see `attempt_of`."""
 PASSING: Final = (StoreUnavailableError, StoreBusyError, StoreFullError)
 """What is wrong with a database that may be well again by itself."""
 _GIVING_BACK = 1.0
@@ -149,7 +149,7 @@ class JobDoer:
         expected = isinstance(error, MemorandaError)
         said = str(error) if expected else f"{type(error).__name__}: {error}"
         logger.info("Job %s of %s failed: %s", job.number, job.queue, said, exc_info=None if expected else error)
-        is_last = job.attempts >= self.consolidators[job.queue].attempts
+        is_last = attempt_of(job) >= self.consolidators[job.queue].attempts
         try:
             if not is_last or isinstance(error, PASSING):
                 return self._again(job, said)
@@ -159,9 +159,9 @@ class JobDoer:
 
     def _again(self, job: Job, error: str) -> Worked:
         """Let a job that failed wait, longer each time; not all that failed together begin together."""
-        seconds = min(self.pause * 2 ** min(job.attempts - 1, 20), LONGEST_PAUSE) * random.uniform(0.75, 1.25)
+        seconds = min(self.pause * 2 ** min(attempt_of(job) - 1, 20), LONGEST_PAUSE) * random.uniform(0.75, 1.25)
         at = datetime.now(UTC) + timedelta(seconds=seconds)
-        if not self.store.jobs.retry(job, error=error, at=at):
+        if not self.store.jobs.retry(job, error=error, at=at, merge=True):
             return Worked(job, "lost", error=error)
         return Worked(job, "again", error=error, again_at=at)
 

@@ -24,6 +24,16 @@ def waits_for_silence(job: Job) -> bool:
     return job.payload.get("kind") == IDLE
 
 
+def attempt_of(job: Job) -> int:
+    """Which attempt this is, from 1.
+
+    A worker that ends says nothing of what it did: until an attempt has failed, those of such workers do not count, so
+    that the first failure is never the last one because of them. After it they do, lest a range fail and kill by turns
+    for ever.
+    """
+    return max(job.attempts, 1) if job.error is not None else 1
+
+
 def schedule_name(consumer: str, prefix: Namespace = (), *, idle: bool = False) -> str:
     """What a schedule is called that is given no name: there is one of each kind for each prefix.
 
