@@ -77,3 +77,14 @@ def test_a_log_that_was_renamed_or_copied_is_not_folded_again(store: MemoryStore
     with acting_as(Author("agent:helper")):
         files_of(store).move(LOG, "/memories/events/old.md")
     assert tending.run(ANN).status == "nothing"
+
+
+def test_a_log_with_carriage_returns_is_folded(store: MemoryStore) -> None:
+    noted(store, "one\r\ntwo\r\n")
+    noted(store, "three\r\n")
+    tending = consolidator(store, folding, sources=EventLog())
+    assert tending.run(ANN).status == "applied"
+    noted(store, "four\r\n")
+    assert tending.run(ANN).status == "applied"
+    assert (text(store) or "").split() == ["one", "two", "three", "four"]
+    assert tending.run(ANN).status == "nothing"

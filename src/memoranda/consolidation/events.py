@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from memoranda.consolidation.tracing import TracedStage
 
 _MARK: Final = re.compile(r"^<!-- folded (r-[a-z0-9]+) -->[ \t]*$", re.MULTILINE)
-_MOST_LINES: Final = 1_000_000
 _FEW: Final = 100
 
 
@@ -173,11 +172,14 @@ class EventLog:
 
 
 def _text(files: Backend, path: str) -> Steps[str]:
-    read = yield from ask(files.read, path, 0, _MOST_LINES)
-    data = read.file_data
-    if data is None:
-        raise WorkFailedError(f"{path} could not be read: {read.error}", "Look at the target's rules.")
-    return data["content"] if data["encoding"] == "utf-8" else ""
+    """A file as it is, with the ends of its lines; empty for what is no text."""
+    (found,) = yield from ask(files.download_files, [path])
+    if found.content is None:
+        raise WorkFailedError(f"{path} could not be read: {found.error}", "Look at the target's rules.")
+    try:
+        return found.content.decode()
+    except UnicodeDecodeError:
+        return ""
 
 
 def _folded_to(files: Backend, path: str, text: str) -> Steps[int]:
@@ -263,10 +265,10 @@ def _starts(text: bytes, history: Sequence[Revision]) -> list[tuple[int, Revisio
 
 def _mark(files: TracedStage, path: str, text: str, run_id: str) -> Steps[None]:
     """Put a mark behind a text as it was read, wherever what was appended since begins."""
-    now = yield from ask(files.read, path, 0, _MOST_LINES)
-    if now.file_data is None:  # the consolidator has cleared it away itself
+    (now,) = yield from ask(files.download_files, [path])
+    if now.content is None:  # the consolidator has cleared it away itself
         return
-    content = now.file_data["content"]
+    content = now.content.decode("utf-8", "replace")
     last = yield from _last_mark(files, path, content)
     folded = yield from _folded_to(files, path, content)
     # What is appended next begins on a line of its own.
