@@ -133,3 +133,21 @@ def test_many_staged_files_are_not_looked_through_again_for_each(store: MemorySt
     assert report.status == "applied"
     assert len(report.runs[0].changes) == 300
     assert [turn.text for turn in sources_of(store, ANN, "/seven.md", line=1)] == ["Tea."]
+
+
+def test_what_is_retried_after_later_conversations_is_said_to_be_late(store: MemoryStore) -> None:
+    say(store, "I live in Rome.")
+    texts: list[str] = []
+
+    def work(task: Task) -> None:
+        texts.append(task.text)
+        if len(texts) == 1:
+            raise ValueError("once")
+
+    tending = consolidator(store, work, attempts=1)
+    (parked,) = tending.run(ANN).runs
+    say(store, "I live in Oslo.", first=2)
+    tending.run(ANN)
+    tending.retry(parked.id)
+    assert ["This comes late" in said for said in texts] == [False, False, True]
+    assert "Rome" in texts[2]

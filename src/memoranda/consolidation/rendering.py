@@ -17,6 +17,11 @@ _DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturda
 
 _INDENT: Final = "    "
 
+_LATE: Final = (
+    "This comes late: what was said after it may be in the memory already. Where the memory says otherwise, it holds, "
+    "unless it is dated earlier than this."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
@@ -45,7 +50,9 @@ def day_and_time(at: datetime, zone: tzinfo) -> str:
     return f"{local:%Y-%m-%d} {_DAYS[local.weekday()]} {local:%H:%M}"
 
 
-def rendered(turns: Iterable[RecordedTurn], events: Sequence[Event], now: datetime, zone: tzinfo) -> Rendered:
+def rendered(
+    turns: Iterable[RecordedTurn], events: Sequence[Event], now: datetime, zone: tzinfo, *, is_late: bool = False
+) -> Rendered:
     """Put what was said into words.
 
     Turns stand by conversation, in the order in which they were said. Each line of a longer text is set in, so that no
@@ -56,6 +63,7 @@ def rendered(turns: Iterable[RecordedTurn], events: Sequence[Event], now: dateti
         events: What agents noted.
         now: The present.
         zone: The time zone in which dates and times are written.
+        is_late: Whether what was said later may have been worked through already.
     """
     shown = _by_thread(turns)
     labels: dict[str, RecordedTurn] = {}
@@ -63,6 +71,8 @@ def rendered(turns: Iterable[RecordedTurn], events: Sequence[Event], now: dateti
         f"Now it is {day_and_time(now, zone)} ({_name(zone, now)}). All dates and times here are in this time zone.",
         'Words such as "yesterday" or "next week" count from the date of the turn that they stand in, not from today.',
     ]
+    if is_late:
+        lines.append(_LATE)
     thread: str | None = None
     for number, turn in enumerate(shown, 1):
         if turn.thread_id != thread:

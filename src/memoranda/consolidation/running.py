@@ -232,7 +232,8 @@ def _worked(one: Pass, who: ScopeOf) -> Steps[tuple[TracedStage, bool]]:
     if is_due:
         _check_owner(one, target)
         now = to_datetime(store.context.clock()).astimezone(consolidator.zone)
-        shown = rendered(one.span.turns, events, now, consolidator.zone)
+        is_late = one.parked is not None
+        shown = rendered(one.span.turns, events, now, consolidator.zone, is_late=is_late)
         task = Task(
             who.scope,
             one.run_id,
