@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 
@@ -106,6 +107,30 @@ def test_all_scopes_are_run_side_by_side(store: MemoryStore) -> None:
     assert {report.status for report in told} == {"applied"}
     assert len(told) == 6
     assert text(store, scope=("files", "u3")) == "- fact 3\n"
+
+
+def test_ctrl_c_gives_back_what_runs_and_nothing_of_it_lands(store: MemoryStore) -> None:
+    for number in range(3):
+        say(store, "fact", scope=(f"u{number}",))
+    main, go_on = threading.main_thread(), threading.Event()
+    landing: list[threading.Thread] = []
+
+    def work(task: Task) -> None:
+        landing.append(threading.current_thread())
+        if len(landing) == 2:
+            signal.pthread_kill(main.ident or 0, signal.SIGINT)
+        assert go_on.wait(10)
+        noting()(task)
+
+    tending = consolidator(store, work)
+    with pytest.raises(KeyboardInterrupt):
+        tending.run_all(concurrency=2)
+    assert store.jobs.list(state="running") == []
+    go_on.set()
+    for each in landing:
+        each.join(10)
+    assert (len(landing), store.runs.list(), text(store)) == (2, [], None)
+    assert [report.status for report in consolidator(store).run_all()] == ["applied"] * 3
 
 
 # --- jobs ----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from memoranda.backends.staged import StagedBackend
 from memoranda.backends.steps import Steps, ask
+from memoranda.consolidation.giving_back import present_jobs
 from memoranda.consolidation.reading import next_span, nothing_new, turns_of
 from memoranda.consolidation.reports import RunReport
 from memoranda.consolidation.running import Pass, Passed, run_pass
@@ -45,9 +46,13 @@ def by_hand(
         parked: The parked run; None: what comes next.
     """
     store = consolidator.store
-    job = yield from _take(consolidator, scope)
+    among = present_jobs()
+    job = None if among is not None and among.is_over else (yield from _take(consolidator, scope))
     if job is None:
         return RunReport(scope, "busy", error="Another is at work on this scope.")
+    if among is not None and not among.take(store, job):
+        yield from ask(store.jobs.release, job)
+        return RunReport(scope, "busy", error="The call was interrupted.")
     try:
         with beating(store, job):
             if parked is None:
@@ -64,11 +69,16 @@ def by_hand(
                 attempt += 1
                 one = Pass(consolidator, scope, span, job, mode, attempt, parked, spent=spent)
                 passed = yield from run_pass(one)
+                if among is not None and among.is_over:
+                    break
             return passed.report
     except BaseException:
         with suppress(StoreError):  # its lease runs out by itself
             store.jobs.release(job)
         raise
+    finally:
+        if among is not None:
+            among.leave(job)
 
 
 def preview(consolidator: Consolidator, scope: Namespace) -> Steps[RunReport]:

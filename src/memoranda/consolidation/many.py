@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from memoranda.consolidation.giving_back import noting_jobs
 from memoranda.consolidation.reports import RunReport
 from memoranda.store.changes import Namespace
 
@@ -32,18 +34,54 @@ class Many:
         self._progress = progress
 
     def do(self, scopes: Sequence[Namespace], **settings: Any) -> list[RunReport]:
-        """Run all, and return what came of each in order."""
+        """Run all, and return what came of each in order.
 
-        def one(scope: Namespace) -> RunReport:
-            return self._told(self._consolidator.run(scope, **settings))
+        Ctrl-C ends it at once: what runs gives its job back, and nothing of it lands.
+        """
+        todo = iter(list(enumerate(scopes)))
+        ended: SimpleQueue[tuple[int, RunReport | BaseException]] = SimpleQueue()
+        lock = threading.Lock()
 
-        with ThreadPoolExecutor(self._concurrency, "memoranda-consolidation") as pool:
-            futures = [pool.submit(copy_context().run, one, scope) for scope in scopes]
+        def lane() -> None:
+            while True:
+                with lock:
+                    at, scope = next(todo, (-1, ()))
+                if at < 0:
+                    return
+                try:
+                    ended.put((at, self._told(self._consolidator.run(scope, **settings))))
+                except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+                    ended.put((at, error))
+
+        reports: dict[int, RunReport] = {}
+        with noting_jobs() as jobs:
+            # Daemons: what does not come to its end must not keep the process from its own.
+            lanes = [
+                threading.Thread(
+                    target=copy_context().run, args=(lane,), name=f"memoranda-consolidation-{number}", daemon=True
+                )
+                for number in range(min(self._concurrency, len(scopes)))
+            ]
             try:
-                return [future.result() for future in futures]
-            except BaseException:
-                pool.shutdown(wait=True, cancel_futures=True)
+                for each in lanes:
+                    each.start()
+                while len(reports) < len(scopes):
+                    at, came = ended.get()
+                    if isinstance(came, BaseException):
+                        raise came
+                    reports[at] = came
+            except Exception:
+                with lock:
+                    todo = iter(())
+                for each in lanes:
+                    each.join()
                 raise
+            except BaseException:
+                with lock:
+                    todo = iter(())
+                jobs.give_back()
+                raise
+        return [reports[at] for at in range(len(scopes))]
 
     async def ado(self, scopes: Sequence[Namespace], **settings: Any) -> list[RunReport]:
         """The same from an event loop."""

@@ -139,7 +139,7 @@ def undo(session: Session, id: RunId, actor: Actor = None, reason: Reason = None
 
 @contextmanager
 def _twice_interruptible(session: Session) -> Generator[None]:
-    """Let what runs come to its end at the first Ctrl-C, and end at once at the second."""
+    """Give back what runs at the first Ctrl-C; the second one does not wait for that either."""
     first = True
 
     def handle(number: int, frame: FrameType | None) -> None:
@@ -149,7 +149,7 @@ def _twice_interruptible(session: Session) -> Generator[None]:
             os.write(2, b"Stopped.\n")
             os._exit(STOPPED)
         first = False
-        session.out.note("Waiting for what runs to come to its end; Ctrl-C again ends at once.")
+        session.out.note("Giving back what runs; nothing of it lands, and it is done again.")
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
