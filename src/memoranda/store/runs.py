@@ -81,7 +81,7 @@ class Run:
     """One range of turns that was worked through, and what came of it.
 
     Args:
-        id: Its id, such as `r-7f3k2m`.
+        id: Its id, such as `r-7f3k2m9q`.
         consumer: Whose cursor moved.
         scope: The namespace that was read.
         after: It covers the turns behind this position…
