@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 
@@ -131,6 +132,21 @@ def test_ctrl_c_gives_back_what_runs_and_nothing_of_it_lands(store: MemoryStore)
         each.join(10)
     assert (len(landing), store.runs.list(), text(store)) == (2, [], None)
     assert [report.status for report in consolidator(store).run_all()] == ["applied"] * 3
+
+
+def test_runs_by_hand_leave_no_heap_of_jobs(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    tending = consolidator(store)
+    for number in (1, 2):
+        say(store, "fact", first=number)
+        assert tending.run(ANN).status == "applied"
+    assert len(store.jobs.list(state="done")) == 2  # kept for a while, and looked through once in a while
+    monkeypatch.setattr(by_hand, "KEPT", timedelta(0))
+    monkeypatch.setattr(by_hand, "SWEEP_EVERY", 0.0)
+    by_hand._SWEPT.clear()
+    say(store, "fact", first=3)
+    assert tending.run(ANN).status == "applied"
+    assert len(store.jobs.list(state="done")) <= 1
+    assert store.runs.covered(tending.name, ANN) == [(0, 1), (1, 2), (2, 3)]
 
 
 # --- jobs ----------------------------------------------------------------------------------------------------------

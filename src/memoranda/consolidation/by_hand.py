@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from secrets import token_hex
@@ -18,6 +19,7 @@ from memoranda.consolidation.reports import RunReport
 from memoranda.consolidation.running import Pass, Passed, run_pass
 from memoranda.consolidation.sources import ScopeOf, Span
 from memoranda.consolidation.task import Spent
+from memoranda.consolidation.triggers import KEPT, SWEEP_EVERY
 from memoranda.errors import StoreError
 from memoranda.store.changes import Namespace
 from memoranda.store.jobs import Job
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 LEASE: Final = 60.0
 """Seconds after which another may take over from a caller whose process has died."""
 
+_SWEPT: Final[dict[tuple[str, str], float]] = {}
+"""For the stores that this process has swept: when that is due again."""
 _HAND: Final = "hand:"
 _MOST_WAITING: Final = 20
 
@@ -71,7 +75,9 @@ def by_hand(
                 passed = yield from run_pass(one)
                 if among is not None and among.is_over:
                     break
-            return passed.report
+        with suppress(StoreError):
+            yield from _sweep(store)
+        return passed.report
     except BaseException:
         with suppress(StoreError):  # its lease runs out by itself
             store.jobs.release(job)
@@ -113,6 +119,14 @@ def _take(consolidator: Consolidator, scope: Namespace) -> Steps[Job | None]:
     if job is None:
         return None
     return (yield from ask(jobs.claim, [queue], worker=worker, lease=LEASE, number=job.number))
+
+
+def _sweep(store: MemoryStore) -> Steps[None]:
+    """Forget jobs that were done long ago, as a worker does; nothing else would where none ever runs."""
+    place, now = (store.identity, store.context.tenant), time.monotonic()
+    if now >= _SWEPT.get(place, 0.0):
+        _SWEPT[place] = now + SWEEP_EVERY
+        yield from ask(store.jobs.sweep, KEPT)
 
 
 @contextmanager

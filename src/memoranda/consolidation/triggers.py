@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -12,6 +13,11 @@ FAN_OUT: Final = "fan_out"
 """The kind of a schedule's job: it makes one job for each scope in which something was said."""
 IDLE: Final = "idle"
 """The kind of the job of a scope in which nothing was said for a while."""
+
+KEPT: Final = timedelta(days=7)
+"""How long jobs that are done are kept: a schedule that fires late fires nothing of that time twice."""
+SWEEP_EVERY: Final = 3600.0
+"""Seconds between two looks for jobs that are kept no longer."""
 
 
 def is_fan_out(job: Job) -> bool:
