@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+from threading import Thread
+
 from memoranda import MemoryStore
+from memoranda.consolidation import Worker
 from memoranda.consolidation.triggers import schedule_name
-from tests.consolidation.talking import consolidator
+from tests.consolidation.talking import ANN, consolidator, files_of, say, text
 from tests.store.jobs_support import say as said
 from tests.store.jobs_support import timed, waiting
 
@@ -71,3 +76,27 @@ def test_a_clock_that_was_far_ahead_once_does_not_stop_a_schedule(store: MemoryS
     job = store.jobs.claim(["tidy"], worker="w")
     assert job is not None and store.jobs.fan_out(job) == 1
     assert store.schedules.fire(["tidy"]) == 0
+
+
+def test_workers_whose_clocks_differ_by_more_than_a_lease_finish_what_there_is(store: MemoryStore) -> None:
+    say(store, *map(str, range(20)))
+    ahead = MemoryStore(
+        store.engine, replace(store.context, clock=lambda: store.context.clock() + 300_000_000), url=store.url
+    )
+    consolidator(store).on_demand(ANN)
+    workers = [
+        Worker(each, [consolidator(each, max_turns=4, target=files_of(each))], poll=0.05, lease=60)
+        for each in (store, ahead)
+    ]
+    threads = [Thread(target=worker.run, kwargs={"signals": False}) for worker in workers]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 10
+    while store.runs.cursor("consolidation", ANN) < 20 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for worker in workers:
+        worker.stop()
+    for thread in threads:
+        thread.join()
+    assert (text(store) or "").splitlines() == [f"- {number}" for number in range(20)]
+    assert sum(run.turns for run in store.runs.list(limit=None)) == 20

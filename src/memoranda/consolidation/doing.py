@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from memoranda.consolidation.triggers import attempt_of, is_fan_out, waits_for_silence
@@ -21,6 +21,7 @@ from memoranda.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
+from memoranda.store.values import to_datetime
 
 if TYPE_CHECKING:
     from memoranda.consolidation.consolidator import Consolidator
@@ -160,7 +161,7 @@ class JobDoer:
     def _again(self, job: Job, error: str) -> Worked:
         """Let a job that failed wait, longer each time; not all that failed together begin together."""
         seconds = min(self.pause * 2 ** min(attempt_of(job) - 1, 20), LONGEST_PAUSE) * random.uniform(0.75, 1.25)
-        at = datetime.now(UTC) + timedelta(seconds=seconds)
+        at = to_datetime(self.store.context.clock()) + timedelta(seconds=seconds)
         if not self.store.jobs.retry(job, error=error, at=at, merge=True):
             return Worked(job, "lost", error=error)
         return Worked(job, "again", error=error, again_at=at)

@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from memoranda.consolidation.doing import PASSING, JobDoer, Tally, Worked
 from memoranda.consolidation.signals import Received, ending_on_signals
+from memoranda.consolidation.triggers import KEPT, SWEEP_EVERY
 from memoranda.consolidation.waking import Bell, listening
 from memoranda.errors import InvalidValueError, StoreError
+from memoranda.store.values import to_datetime
 
 if TYPE_CHECKING:
     from memoranda.consolidation.consolidator import Consolidator
@@ -31,9 +32,6 @@ logger = logging.getLogger(__name__)
 
 LONGEST_AWAY: Final = 30.0
 """Seconds between two looks at a database that cannot be reached."""
-KEPT: Final = timedelta(days=7)
-"""How long jobs that are done are kept: a schedule that fires late fires nothing of that time twice."""
-_SWEEP_EVERY = 3600.0
 _SOON = 0.05
 _SLICE = 0.25
 
@@ -230,7 +228,7 @@ class Worker:
         self._idle = False
         if now >= self._sweep_at:
             self.store.jobs.sweep(KEPT)
-            self._sweep_at = now + _SWEEP_EVERY
+            self._sweep_at = now + SWEEP_EVERY
         if self._running and now >= self._fire_at:  # a worker that is never idle fires all the same
             self._fire()
         if self._eager:
@@ -240,7 +238,7 @@ class Worker:
         is_quiet = not self._running  # before the question: what ends meanwhile may leave more to do
         # One cheap question is all that an idle worker asks.
         due = self.store.jobs.next_due(self._queues)
-        left = self.poll if due is None else (due - datetime.now(UTC)).total_seconds()
+        left = self.poll if due is None else (due - to_datetime(self.store.context.clock())).total_seconds()
         if left > 0:
             self._eager, self._idle = False, is_quiet
             return min(left, self.poll)

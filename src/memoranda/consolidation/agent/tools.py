@@ -13,12 +13,14 @@ from pydantic.v1 import ValidationError as OldValidationError
 
 from memoranda.agents.reading import shown_read, shows_whole
 from memoranda.backends.base import Backend
+from memoranda.backends.hooks.secrets import Secret, find_secrets
 from memoranda.backends.protocol import SEEN, ChangeResult
 from memoranda.backends.steps import Steps, aperform, ask, perform
 from memoranda.consolidation.agent.accepted import objection, strange_character
 from memoranda.consolidation.agent.current import current
 from memoranda.consolidation.errors import UnknownTurnError
 from memoranda.errors import InvalidPathError
+from memoranda.files.format import FileData
 from memoranda.files.path import canonical_path
 
 if TYPE_CHECKING:
@@ -157,6 +159,12 @@ class Work:
         if not text:
             raise ToolException("Error: say in one sentence what changed, or that nothing had to.")
         self._accept("/summary.txt", text)
+        for file in self.task.files.pending().files:  # what was put together of pieces is seen as a whole here alone
+            if len(found := _secrets_in(file.after)) > len(_secrets_in(file.before)):
+                raise ToolException(
+                    f"Error: line {found[-1].line} of {file.place.shown} holds a secret ({found[-1].name}) by now. "
+                    "Take it out: no secret is remembered."
+                )
         return text
         yield  # pragma: no cover - makes this a generator
 
@@ -173,6 +181,8 @@ class Work:
                 raise ToolException(f"Error: {path} is in the log of events, which stays as it is. Keep other files.")
             if strange := strange_character(path):
                 raise ToolException(f"Error: the path holds {strange}. Write a plain one.")
+            if secrets := find_secrets(path):
+                raise ToolException(f"Error: the path holds a secret ({secrets[0].name}). Write another one.")
         if not turns and self.task.labels and not self.task.events:
             raise ToolException(f"Error: the change names no turn. Pass those that it comes from; {self.turns_there}.")
         try:
@@ -180,6 +190,10 @@ class Work:
             return [self.task.labels.get(turn.strip("[] ")) or self.task.turn(turn) for turn in turns]
         except UnknownTurnError as error:
             raise ToolException(f"Error: {error}") from error
+
+
+def _secrets_in(data: FileData | None) -> list[Secret]:
+    return [] if data is None or data["encoding"] != "utf-8" else find_secrets(data["content"])
 
 
 def in_folders(path: str, folders: frozenset[str]) -> bool:
