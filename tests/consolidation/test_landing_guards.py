@@ -154,6 +154,24 @@ def test_a_storage_that_fails_once_parks_nothing(
     assert (report.ok, report.attempts, failures) == (True, 2, [])
 
 
+@pytest.mark.parametrize("mode", ["apply", "propose"])
+def test_a_storage_that_fails_while_a_guard_looks_parks_nothing(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch, mode: Any
+) -> None:
+    say(store, "one")
+    failures = [StoreBusyError("Another writer held the database.", "Try again.")]
+    transact = type(store.engine).transact
+
+    def failing(engine: Any, effect: Any) -> Any:
+        if failures and waiting_companion(store.context) is not None:  # the first of all, which reads
+            raise failures.pop()
+        return transact(engine, effect)
+
+    monkeypatch.setattr(type(store.engine), "transact", failing)
+    report = consolidator(store, target=GuardedBackend(files_of(store), hooks=[_shorter])).run(ANN, mode=mode)
+    assert (report.ok, report.attempts, failures) == (True, 2, [])
+
+
 # --- what is not its own -------------------------------------------------------------------------------------------
 
 

@@ -43,13 +43,9 @@ class Landing(NamedTuple):
 
 
 class _Travelling(Companion):
-    """A companion that tells how far it came.
-
-    Between here and the store all that goes wrong becomes a sentence. A rule or a hook that refuses does so before the
-    store looks for a companion; after that only the storage fails in a way that may go well another time.
+    """A companion that tells why it could not land: between here and the store all that goes wrong becomes a sentence.
 
     Attributes:
-        was_met: Whether the store has looked for it.
         lost: Why the record could not land.
     """
 
@@ -57,14 +53,7 @@ class _Travelling(Companion):
         super().__init__(self._body, inner.advance, inner.store)
         self._inner = inner
         self._also = also
-        self.was_met = False
         self.lost: str | None = None
-
-    def is_for(self, context: Context) -> bool:
-        """Whether it waits for what a store commits; the store asks this when it looks for a companion."""
-        found = super().is_for(context)
-        self.was_met = self.was_met or found
-        return found
 
     def _body(self, context: Context, landed: Landed) -> Body[list[Sql]]:
         try:
@@ -128,7 +117,6 @@ def land(
         reason: Why they wait for a reviewer; None: the consolidator proposes all that it changes.
     """
     travelling = _Travelling(companion, also)
-    was_met = False
     result = FilesCommitResult()
     try:
         with accompanied(travelling):
@@ -138,14 +126,13 @@ def land(
                     if mode == "propose"
                     else commit_staged(files, author=author)
                 )
-            was_met = travelling.was_met
             if result.error is None and not travelling.taken:  # nothing changes, or it was there already
                 yield from ask(store.commit, ChangeSet((), author), on_conflict="return")
     except (LeaseLostError, RunSettledError) as error:
         return Landing("lost", str(error))
     if travelling.taken:
         return Landing("landed")
-    return (yield from _why_not(store, travelling, result, was_met))
+    return (yield from _why_not(store, travelling, result))
 
 
 def _propose(files: TracedStage, author: Author, reason: str) -> Steps[FilesCommitResult]:
@@ -168,7 +155,7 @@ def _propose(files: TracedStage, author: Author, reason: str) -> Steps[FilesComm
         return FilesCommitResult(error=sentence(error), failed=is_failure(error))
 
 
-def _why_not(store: MemoryStore, travelling: _Travelling, result: FilesCommitResult, was_met: bool) -> Steps[Landing]:
+def _why_not(store: MemoryStore, travelling: _Travelling, result: FilesCommitResult) -> Steps[Landing]:
     if travelling.lost is not None:
         return Landing("lost", travelling.lost)
     for move in travelling.advance:
@@ -178,4 +165,4 @@ def _why_not(store: MemoryStore, travelling: _Travelling, result: FilesCommitRes
     error = (result.error or "Nothing landed.").removeprefix("Error: ")
     if result.conflicts:
         return Landing("conflict", error)
-    return Landing("failed" if was_met and result.failed else "refused", error)
+    return Landing("failed" if result.failed or result.error is None else "refused", error)
