@@ -23,6 +23,7 @@ from memoranda.consolidation.triggers import KEPT, SWEEP_EVERY
 from memoranda.errors import StoreError
 from memoranda.store.changes import Namespace
 from memoranda.store.jobs import Job
+from memoranda.store.operations.job_merging import ALONE
 from memoranda.store.runs import Run
 from memoranda.store.store import MemoryStore
 
@@ -115,7 +116,7 @@ def _take(consolidator: Consolidator, scope: Namespace) -> Steps[Job | None]:
     waiting = yield from ask(jobs.list, queue, scope, "waiting", _MOST_WAITING)
     job = next((one for one in waiting if one.origin.startswith(_HAND)), None)
     if job is None:
-        job = yield from ask(jobs.enqueue, queue, scope, origin=_HAND + token_hex(8))
+        job = yield from ask(jobs.enqueue, queue, scope, origin=_HAND + token_hex(8), payload={"kind": ALONE})
     if job is None:
         return None
     return (yield from ask(jobs.claim, [queue], worker=worker, lease=LEASE, number=job.number))

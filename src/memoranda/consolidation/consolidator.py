@@ -423,15 +423,15 @@ class Consolidator:
     after_idle, aafter_idle = blocking(_after_idle), awaiting(_after_idle)
 
     def _on_demand(self, scope: Namespace) -> Steps[Job]:
-        """Have a scope consolidated as soon as a worker is free.
+        """Have a scope consolidated as soon as a worker is free; what failed in it keeps the time of its next attempt.
 
         Args:
             scope: Whose conversations, be it outside of `prefix`.
 
         Returns:
-            The job that a worker will do.
+            The job that a worker will do: where one of this scope waits already, that one.
         """
-        job = yield from ask(self.store.jobs.enqueue, self.name, checked_scope(scope))
+        job = yield from ask(self.store.jobs.enqueue, self.name, checked_scope(scope), merge=True)
         assert job is not None, "an origin of its own is never there already"
         return job
 

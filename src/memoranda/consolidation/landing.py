@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeAlias
 
 from memoranda.backends.guarded import GuardedBackend
@@ -49,7 +49,7 @@ class _Travelling(Companion):
         lost: Why the record could not land.
     """
 
-    def __init__(self, inner: Companion, also: Sequence[Sql]) -> None:
+    def __init__(self, inner: Companion, also: Callable[[], Body[object]] | None) -> None:
         super().__init__(self._body, inner.advance, inner.store)
         self._inner = inner
         self._also = also
@@ -61,7 +61,9 @@ class _Travelling(Companion):
         except (LeaseLostError, RunSettledError) as error:
             self.lost = str(error)
             raise
-        return [*statements, *self._also]
+        if self._also is not None:
+            yield from self._also()
+        return statements
 
 
 def changes_of(files: TracedStage, store: MemoryStore) -> tuple[RunChange, ...]:
@@ -102,7 +104,7 @@ def land(
     *,
     author: Author,
     mode: LandingMode,
-    also: Sequence[Sql] = (),
+    also: Callable[[], Body[object]] | None = None,
     reason: str | None = None,
 ) -> Steps[Landing]:
     """Let everything that is staged land, or wait as a proposal, with what records it.
@@ -113,7 +115,7 @@ def land(
         companion: What records the run.
         author: Who makes the changes.
         mode: Whether they apply, or wait for a reviewer.
-        also: Further statements of the same transaction.
+        also: What else belongs into the same transaction, behind the lock of the job.
         reason: Why they wait for a reviewer; None: the consolidator proposes all that it changes.
     """
     travelling = _Travelling(companion, also)

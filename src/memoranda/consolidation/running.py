@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from memoranda.backends.base import Backend
@@ -31,8 +32,9 @@ from memoranda.consolidation.tracing import TracedStage
 from memoranda.consolidation.working import shortened
 from memoranda.errors import LeaseLostError, MemorandaError, RunSettledError
 from memoranda.store.changes import Author, ConflictError
-from memoranda.store.effects import Sql
+from memoranda.store.effects import Body
 from memoranda.store.jobs import Job
+from memoranda.store.operations.job_merging import queue_merged
 from memoranda.store.operations.jobs import insert_job
 from memoranda.store.operations.runs import Recording
 from memoranda.store.runs import Run, RunRecord
@@ -303,15 +305,20 @@ def _land(one: Pass, files: TracedStage, overtaken: str | None) -> Steps[Landing
     companion = one.recording or store.runs.rerecord(record, one.job)
     landing: LandingMode = "propose" if reason is not None or one.mode == "propose" else "apply"
     author = Author(f"consolidator:{one.consolidator.name}", run_id=one.run_id, reason=one.summary)
-    return (yield from land(files, store, companion, author=author, mode=landing, also=_follow_up(one), reason=reason))
+    return (
+        yield from land(
+            files, store, companion, author=author, mode=landing, also=partial(_follow_up, one), reason=reason
+        )
+    )
 
 
-def _follow_up(one: Pass) -> list[Sql]:
+def _follow_up(one: Pass) -> Body[object]:
     """The job for what is behind the range; of its origin there is one, however often this is tried."""
     if not (one.follow_up and one.span.more):
-        return []
-    queue, origin = one.consolidator.name, f"more:{one.span.to}"
-    return [insert_job(one.consolidator.store.context, queue, one.scope, origin=origin)]
+        return
+    context = one.consolidator.store.context
+    row = insert_job(context, one.consolidator.name, one.scope, origin=f"more:{one.span.to}")
+    yield from queue_merged(context, [row], note=True)
 
 
 def _failed(one: Pass, error: Exception) -> Steps[Passed]:
@@ -334,7 +341,7 @@ def set_aside(one: Pass, error: str) -> Steps[RunReport]:
     runs = one.consolidator.store.runs
     yield from _begin(one)
     try:
-        run = yield from ask(runs.park, one.record(error=error), one.job, _follow_up(one))
+        run = yield from ask(runs.park, one.record(error=error), one.job, partial(_follow_up, one))
     except (LeaseLostError, ConflictError, RunSettledError) as lost:
         return (yield from _lost(one, str(lost)))
     return one.report("parked", runs=(run,), error=error)

@@ -19,6 +19,7 @@ from memoranda.store.effects import Batch, Body, Operation, Rows, Sql, query, tr
 from memoranda.store.jobs import Job
 from memoranda.store.namespaces import decode_namespace, encode_namespace, prefix_range
 from memoranda.store.operations.context import Context
+from memoranda.store.operations.job_merging import queue_merged
 from memoranda.store.operations.job_rows import checked_queue
 from memoranda.store.operations.jobs import insert_job
 from memoranda.store.operations.schedule_rows import Found, found_in
@@ -163,25 +164,23 @@ def _next_look(now: int, until: int, span: int, turned_at: int | None) -> int:
 
 def _queue_idle(context: Context, found: Found, scopes: Sequence[tuple[str, int]]) -> Body[int]:
     schedule = found.schedule
-    queued = yield Batch(
-        [
-            insert_job(
-                context,
-                schedule.queue,
-                decode_namespace(labels),
-                origin=f"{_idle_origin(found.number)}{turned_at}",
-                payload={
-                    **schedule.payload,
-                    "kind": "idle",
-                    "turned_at": turned_at,
-                    "schedule": schedule.name,
-                },
-            )
-            for labels, turned_at in scopes
-        ],
-        last=True,
-    )
-    return sum(bool(row) for row in queued)
+    rows = [
+        insert_job(
+            context,
+            schedule.queue,
+            decode_namespace(labels),
+            origin=f"{_idle_origin(found.number)}{turned_at}",
+            payload={
+                **schedule.payload,
+                "kind": "idle",
+                "turned_at": turned_at,
+                "schedule": schedule.name,
+            },
+        )
+        for labels, turned_at in scopes
+    ]
+    queued = yield from queue_merged(context, rows, note=True)
+    return sum(one.is_new for one in queued)
 
 
 def _idle_origin(number: int) -> str:

@@ -19,6 +19,7 @@ from memoranda.store.jobs import LEASE_SECONDS, Job
 from memoranda.store.keys import is_plain_text
 from memoranda.store.namespaces import encode_namespace
 from memoranda.store.operations.context import Context
+from memoranda.store.operations.job_merging import put_back, queue_merged
 from memoranda.store.operations.job_rows import checked_number, checked_queue, encode_payload, job_of, plain
 from memoranda.store.values import to_microseconds
 
@@ -36,6 +37,7 @@ def enqueue(
     origin: str | None = None,
     due: datetime | None = None,
     payload: Mapping[str, Any] | None = None,
+    merge: bool = False,
 ) -> Operation[Job | None]:
     """Queue a job, unless its origin has led to one already.
 
@@ -46,9 +48,11 @@ def enqueue(
         origin: What led to it; None: something of its own.
         due: When it may begin; None: at once.
         payload: Its input, a JSON object.
+        merge: Let a job of this queue and scope that waits do it as well, if there is one: at the earlier of both
+            times, unless it failed and waits for another attempt. For work that does all there is, whoever asked.
 
     Returns:
-        The job, or None where this origin has led to one before, done or not.
+        The job, or the one that does it as well; None where this origin has led to one before, done or not.
 
     Raises:
         InvalidValueError: The queue, the origin or the payload cannot be stored.
@@ -62,6 +66,10 @@ def enqueue(
         ('waiting', None)
     """
     row = insert_job(context, queue, scope, origin=origin, due=due, payload=payload)
+    if merge and scope is not None:
+        (queued,) = yield from transact("write", lambda: queue_merged(context, [row], note=origin is not None))
+        context.wake_workers()
+        return queued.job
     rows = yield from transact("write", lambda: query_and_commit(row.name, **row.params))
     context.wake_workers()
     return job_of(rows[0]) if rows else None
@@ -91,6 +99,8 @@ def insert_job(
             "queue": checked_queue(queue),
             "labels": "" if scope is None else encode_namespace(scope),
             "origin": name,
+            "state": "waiting",
+            "ended_at": None,
             "due_at": now if due is None else to_microseconds(due),
             "payload": encode_payload(payload),
             "now": now,
@@ -216,7 +226,7 @@ def finish(context: Context, job: Job) -> Operation[bool]:
     return (yield from _end(context, job, "done"))
 
 
-def retry(context: Context, job: Job, *, error: str, at: datetime) -> Operation[bool]:
+def retry(context: Context, job: Job, *, error: str, at: datetime, merge: bool = False) -> Operation[bool]:
     """Let a job that failed wait for another attempt.
 
     Args:
@@ -224,10 +234,14 @@ def retry(context: Context, job: Job, *, error: str, at: datetime) -> Operation[
         job: The job, as `claim` gave it.
         error: What went wrong.
         at: When it may begin again.
+        merge: Do then what else waits in its queue about its scope; that waits no longer by itself.
 
     Returns:
         Whether it was still this worker's.
     """
+    if merge:
+        ended = end_statement(context, job, "waiting", error=error, due_at=to_microseconds(at))
+        return (yield from transact("write", partial(put_back, context, job, ended)))
     return (yield from _end(context, job, "waiting", error=error, due_at=to_microseconds(at)))
 
 

@@ -6,7 +6,7 @@ of a range without its cursor, so two that work on one range wait for each other
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -118,14 +118,16 @@ def undoing(context: Context, id: str, *, by: str | None = None) -> Companion:
     return Companion(body, store=context)
 
 
-def park(context: Context, run: RunRecord, job: Job | None = None, also: Sequence[Sql] = ()) -> Operation[Run]:
+def park(
+    context: Context, run: RunRecord, job: Job | None = None, also: Callable[[], Body[object]] | None = None
+) -> Operation[Run]:
     """Record that a run failed: its range is set aside with its error, and what comes after it goes on.
 
     Args:
         context: The store's settings.
         run: What is known of it. One that was parked before and failed again keeps its id; its cursor has moved.
         job: The job that it was done for, which is parked with it; None: none.
-        also: Further statements of the same transaction, such as the job for what comes after it.
+        also: What else belongs into the same transaction, such as the job for what comes after it.
 
     Returns:
         The run as it is recorded.
@@ -137,12 +139,14 @@ def park(context: Context, run: RunRecord, job: Job | None = None, also: Sequenc
     return (yield from transact("write", partial(_park, context, run, job, also)))
 
 
-def _park(context: Context, run: RunRecord, job: Job | None, also: Sequence[Sql]) -> Body[Run]:
+def _park(context: Context, run: RunRecord, job: Job | None, also: Callable[[], Body[object]] | None) -> Body[Run]:
     now = context.clock()
-    statements: list[Sql] = [*also]
+    statements: list[Sql] = []
     if job is not None:
         yield from hold(job)
         statements.append(end_statement(context, job, "parked", error=run.error))
+    if also is not None:
+        yield from also()
     known = yield from query("lock_run", tenant=context.tenant, id=run.id)
     if known:
         parked = yield from _parked(context, run)

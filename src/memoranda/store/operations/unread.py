@@ -11,6 +11,7 @@ from memoranda.store.effects import Batch, Body, Operation, Row, Rows, Sql, tran
 from memoranda.store.jobs import Job
 from memoranda.store.namespaces import decode_namespace, encode_namespace, prefix_range
 from memoranda.store.operations.context import Context, countable
+from memoranda.store.operations.job_merging import queue_merged
 from memoranda.store.operations.job_rows import checked_queue
 from memoranda.store.operations.jobs import end_statement, hold, insert_job
 from memoranda.store.runs import Unread
@@ -76,6 +77,8 @@ class Mark(NamedTuple):
 
 def fan_out(context: Context, job: Job, page: int = PAGE) -> Operation[int]:
     """Do a job that a cron schedule has made: queue one for each scope that has something to read, and end it.
+
+    A scope of which a job waits already gets no other: that one reads what there is by then.
 
     Stopped at any time and taken over by another worker, it goes on without queueing anything twice.
 
@@ -156,15 +159,14 @@ def _page(
 
 def _queue(context: Context, job: Job, scopes: list[str], payload: dict[str, Any], last: bool) -> Body[int]:
     yield from hold(job)
-    queued = yield Batch(
-        [
-            insert_job(context, job.queue, decode_namespace(labels), origin=job.origin, payload=payload)
-            for labels in scopes
-        ]
-    )
+    rows = [
+        insert_job(context, job.queue, decode_namespace(labels), origin=job.origin, payload=payload)
+        for labels in scopes
+    ]
+    queued = yield from queue_merged(context, rows, note=False)
     if last:
         yield Batch([end_statement(context, job, "done")], last=True)
     else:
         until = context.clock() + _LEASE
         yield Batch([Sql("prolong_job", {"number": job.number, "lease": job.lease, "lease_until": until})], last=True)
-    return sum(bool(rows) for rows in queued)
+    return sum(one.is_new for one in queued)

@@ -3,11 +3,24 @@
 -- up for each job by itself: PostgreSQL would make a join of NOT EXISTS, each job with all that run.
 
 -- name: insert_job
-INSERT INTO jobs (tenant, queue, labels, origin, state, due_at, attempts, payload, created_at)
-VALUES (:tenant, :queue, :labels, :origin, 'waiting', :due_at, 0, :payload, :now)
+INSERT INTO jobs (tenant, queue, labels, origin, state, due_at, attempts, payload, created_at, ended_at)
+VALUES (:tenant, :queue, :labels, :origin, :state, :due_at, 0, :payload, :now, :ended_at)
 ON CONFLICT (tenant, queue, labels, origin) DO NOTHING
 RETURNING number, queue, labels, origin, state, due_at, attempts, lease, lease_until, worker, payload, error,
           created_at, started_at, ended_at;
+
+-- name: lock_waiting_jobs
+SELECT number, queue, labels, origin, state, due_at, attempts, lease, lease_until, worker, payload, error,
+       created_at, started_at, ended_at
+FROM jobs
+WHERE tenant = :tenant AND queue = :queue AND labels = :labels AND state = 'waiting'
+ORDER BY number {for_update};
+
+-- name: absorb_into_job
+UPDATE jobs SET due_at = :due_at, attempts = attempts + :begun, payload = :payload WHERE number = :number;
+
+-- name: end_absorbed_job
+UPDATE jobs SET state = 'done', ended_at = :now WHERE number = :number;
 
 -- name: take_over_job
 UPDATE jobs

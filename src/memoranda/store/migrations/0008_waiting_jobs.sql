@@ -1,0 +1,3 @@
+-- Jobs of one namespace are merged while they wait.
+
+CREATE INDEX jobs_waiting_by_scope ON jobs (tenant, queue, labels) WHERE state = 'waiting'
