@@ -75,7 +75,7 @@ def test_a_run_has_a_span_and_a_record(
     (record,) = records(caplog)
     facts: dict[str, Any] = record.memoranda  # type: ignore[attr-defined]
     assert (facts["status"], facts["turns"], facts["changes"], facts["error"]) == ("applied", 2, 1, None)
-    assert record.getMessage() == "Consolidated ann: applied, 2 turns, 1 changes."
+    assert record.getMessage() == f"Consolidated ann: run {report.run_id} applied, 2 turns, 1 change."
     assert (report.tokens_in, report.tokens_out, report.model) == (120, 30, "scripted")
     run = store.runs.get(report.run_id or "")
     assert (run.tokens_in, run.tokens_out, run.model) == (120, 30, "scripted")
