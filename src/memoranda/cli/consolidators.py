@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "consolidation"
 """The name that a consolidator has where it is given none."""
+_LOOKED_AT = 1_000
 
 With: TypeAlias = Annotated[
     str | None,
@@ -52,15 +53,10 @@ Consumer: TypeAlias = Annotated[
     typer.Option(
         "--consolidator",
         metavar="NAME",
-        help=f"The name of the consolidator that it is about. Default: {DEFAULT}.",
+        help="Only this consolidator, by its name. Default: all.",
         show_default=False,
     ),
 ]
-
-
-def consumer_name(given: str | None) -> str:
-    """The name of the consolidator that a command is about."""
-    return DEFAULT if given is None else given
 
 
 def one_consolidator(session: Session, reference: str | None, model: str | None, zone: str | None) -> Consolidator:
@@ -112,6 +108,15 @@ def _ready_made(store: MemoryStore, model: str, zone: str | None) -> Consolidato
     return Consolidator(
         model, store=store, target=lambda of: StoreBackend(namespace=of.scope, store=store), zone=zone or "UTC"
     )
+
+
+def known_consumers(store: MemoryStore) -> list[str]:
+    """The names of the consolidators that have runs, jobs or schedules in a store; of its runs the newest count."""
+    runs, jobs = store.runs, store.jobs
+    recorded = [*runs.list(limit=_LOOKED_AT), *runs.list(status="parked", limit=None)]
+    names = {run.consumer for run in (*recorded, *runs.list(status="proposed", limit=None))}
+    names |= {job.queue for state in ("waiting", "running", "parked") for job in jobs.list(state=state, limit=None)}
+    return sorted(names | {schedule.queue for schedule in store.schedules.list()})
 
 
 def _require_same_store(session: Session, consolidator: Consolidator) -> None:

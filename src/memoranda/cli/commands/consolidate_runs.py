@@ -11,7 +11,8 @@ import typer
 from memoranda.cli.command import CONSOLIDATION, command
 from memoranda.cli.commands import shapes
 from memoranda.cli.commands.history import show_diff
-from memoranda.cli.consolidators import Consumer, consumer_name
+from memoranda.cli.consolidators import DEFAULT, Consumer, With, consolidators, known_consumers
+from memoranda.cli.failures import UsageError
 from memoranda.cli.names import format_namespace
 from memoranda.cli.output import Part, counted, human_time, printable
 from memoranda.cli.session import Session
@@ -109,27 +110,46 @@ def show(
 )
 def status(
     session: Session,
+    with_: With = None,
     consumer: Consumer = None,
 ) -> None:
     """Show what is still to be consolidated: unread turns by namespace, and what runs, waits, or has failed.
 
-    With -n only namespaces that start with those labels. The exit code is 0 whether or not there is anything.
+    Of all consolidators that ever worked in this store, or have something to do. With --with it is about that one, in
+    its store, and its scopes. With -n only namespaces that start with those labels. The exit code is 0 whether or not
+    there is anything.
     """
     from memoranda.backends.steps import perform
     from memoranda.consolidation.statuses import statuses
 
-    store, name, prefix = session.reading(), consumer_name(consumer), session.named_namespace or ()
-    found = perform(statuses(store, name, prefix))
+    if with_ is not None and consumer is not None:
+        raise UsageError("--with and --consolidator were both given.", "Give one of them: --with knows the name.")
+    prefix = session.named_namespace
+    if with_ is not None:
+        places = {each.name: each.prefix for each in consolidators(session, [with_], None, None)}
+    else:
+        names = known_consumers(session.reading()) if consumer is None else [consumer]
+        places = dict.fromkeys(names or [DEFAULT], ())
+    store = session.reading()
+    found = [
+        (name, each)
+        for name, own in places.items()
+        for each in perform(statuses(store, name, own if prefix is None else prefix))
+    ]
     if session.json:
-        session.out.data({"consolidator": name, "namespaces": [shapes.scope_status(each) for each in found]})
+        shown = [{"consolidator": name} | shapes.scope_status(each) for name, each in found]
+        session.out.data({"consolidators": list(places), "namespaces": shown})
         return
     if found:
-        session.out.rows([_status_row(each) for each in found], right=frozenset({1}))
+        several = len(places) > 1
+        session.out.rows(
+            [_status_row(name if several else None, each) for name, each in found],
+            right=frozenset({2 if several else 1}),
+        )
     else:
         place = f" of {printable(format_namespace(prefix))}" if prefix else ""
-        session.out.line(f"All that was said{place} is read by {printable(name)}; nothing waits.")
-    parked = [each for each in found if each.parked]
-    if parked:
+        session.out.line(f"All that was said{place} is read by {printable(', '.join(places))}; nothing waits.")
+    if any(each.parked for _, each in found):
         session.note("`memoranda consolidate runs --status parked` lists the runs that failed.")
 
 
@@ -224,7 +244,8 @@ def _item(namespace: Namespace, key: str) -> str:
     return printable(f"{format_namespace(namespace)}:{key}")
 
 
-def _status_row(found: ScopeStatus) -> list[Part]:
+def _status_row(name: str | None, found: ScopeStatus) -> list[Part]:
+    """How a namespace stands; with the consolidator's name where there are several."""
     said: list[str] = []
     if found.running:
         said.append("runs now")
@@ -236,6 +257,7 @@ def _status_row(found: ScopeStatus) -> list[Part]:
         said.append(f"{counted(found.proposed, 'proposal')} to review")
     last = found.last_run
     return [
+        *([] if name is None else [(printable(name), "cyan")]),
         (printable(format_namespace(found.scope)), "bold blue"),
         counted(found.unread, "unread turn"),
         (f"last read {human_time(last.ended_at)}" if last else "never read", "dim"),

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memoranda.cli.command import CONSOLIDATION, command
 from memoranda.cli.commands import shapes
-from memoranda.cli.consolidators import Consumer, consumer_name
+from memoranda.cli.consolidators import DEFAULT, With, one_consolidator
 from memoranda.cli.failures import UsageError
+from memoranda.cli.hints import quoted
 from memoranda.cli.names import format_namespace
 from memoranda.cli.output import Part, counted, human_time, printable
 from memoranda.cli.session import Session
+from memoranda.store.urls import redacted
 
 if TYPE_CHECKING:
+    from memoranda.store.changes import Namespace
     from memoranda.store.schedules import Schedule
 
 
 _FIELDS = 5
+_SOON = timedelta(seconds=15)
+"""A worker that runs fires what is due well before that."""
 
 
 def _switch(option: str, what: str) -> typer.models.OptionInfo:
@@ -29,6 +35,7 @@ def _switch(option: str, what: str) -> typer.models.OptionInfo:
     "consolidate schedule",
     "memoranda consolidate schedule '0 */6 * * *' --zone Europe/Paris",
     "memoranda consolidate schedule --idle 30 -n acme",
+    "memoranda consolidate schedule '30 3 * * *' --with app.py:consolidator",
     "memoranda consolidate schedule --list",
     panel=CONSOLIDATION,
 )
@@ -69,7 +76,16 @@ def schedule(
             show_default=False,
         ),
     ] = None,
-    consumer: Consumer = None,
+    with_: With = None,
+    consumer: Annotated[
+        str | None,
+        typer.Option(
+            "--consolidator",
+            metavar="NAME",
+            help=f"Instead of --with: the name of the consolidator that it is for. Default: {DEFAULT}; of a list: all.",
+            show_default=False,
+        ),
+    ] = None,
     every: Annotated[bool, typer.Option("--list", help="List the schedules; so does nothing at all.")] = False,
     pause: Annotated[str | None, _switch("--pause", "Let this one make no jobs until it is resumed.")] = None,
     resume: Annotated[
@@ -80,7 +96,8 @@ def schedule(
     """Say when workers consolidate by themselves: at the times of a cron line, or once a scope is idle.
 
     With -n it is for the namespaces that start with those labels. Each due time fires once, however many workers
-    there are; what was missed while none ran is caught up once. Without anything it lists the schedules.
+    there are; what was missed while none ran is caught up once. Without anything it lists the schedules. With --with
+    it stands in the store of that consolidator, under its name, for its scopes.
     """
     cron = _one_line(line or [])
     asked = {"LINE": cron, "--idle": idle, "--list": every or None}
@@ -92,6 +109,12 @@ def schedule(
         raise UsageError("--zone says nothing without a cron line.", "Leave it out, or give LINE.")
     if name is not None and cron is None and idle is None:
         raise UsageError("--name says nothing here.", "Give LINE or --idle with it, or leave it out.")
+    if with_ is not None and consumer is not None:
+        raise UsageError("--with and --consolidator were both given.", "Give one of them: --with knows the name.")
+    prefix = session.named_namespace
+    if with_ is not None:
+        consolidator = one_consolidator(session, with_, None, None)
+        consumer, prefix = consolidator.name, consolidator.prefix if prefix is None else prefix
     if pause is not None:
         _told(session, session.reading().schedules.pause(pause), " is paused.")
     elif resume is not None:
@@ -106,7 +129,8 @@ def schedule(
     elif cron is None and idle is None:
         _list(session, consumer)
     else:
-        _put(session, cron, zone, idle, name, consumer_name(consumer))
+        made = _put(session, cron, zone, idle, name, DEFAULT if consumer is None else consumer, prefix or ())
+        session.note(f"It stands in {redacted(session.reading().url)}. {_who(made.queue, with_)}")
 
 
 def _one_line(parts: list[str]) -> str | None:
@@ -119,13 +143,18 @@ def _one_line(parts: list[str]) -> str | None:
 
 
 def _put(
-    session: Session, line: str | None, zone: str | None, idle: float | None, name: str | None, consumer: str
-) -> None:
+    session: Session,
+    line: str | None,
+    zone: str | None,
+    idle: float | None,
+    name: str | None,
+    consumer: str,
+    prefix: Namespace,
+) -> Schedule:
     from memoranda.consolidation.triggers import schedule_name
 
-    prefix = session.named_namespace or ()
-    store = session.writing()
-    found = store.schedules.put(
+    # Not `writing`: where there is no store nothing was said, and the URL was most likely mistyped.
+    found = session.reading().schedules.put(
         name or schedule_name(consumer, prefix, idle=idle is not None),
         consumer,
         cron=line,
@@ -134,7 +163,18 @@ def _put(
         prefix=prefix,
     )
     _told(session, found, f": {_what(found)}; {_when(found)}.")
-    session.note("Workers see to it: `memoranda worker --with app.py:consolidator`.")
+    return found
+
+
+def _who(consumer: str, reference: str | None) -> str:
+    """Who sees to a schedule."""
+    if reference is not None or consumer == DEFAULT:
+        given = "app.py:consolidator" if reference is None else quoted(reference)
+        return f"Workers see to it: `memoranda worker --with {given}`."
+    return (
+        f"Workers see to it whose consolidator has this name, Consolidator(…, name={consumer!r}): `memoranda worker "
+        "--with FILE:NAME`."
+    )
 
 
 def _list(session: Session, consumer: str | None) -> None:
@@ -160,7 +200,7 @@ def _row(found: Schedule) -> list[Part]:
         (printable(found.name), "bold"),
         (printable(found.queue), "cyan"),
         _what(found),
-        (_when(found), "yellow" if found.paused else "dim"),
+        (_when(found), "yellow" if found.paused or _is_overdue(found) else "dim"),
         f"last {human_time(found.last_due)}" if found.last_due else "",
     ]
 
@@ -178,4 +218,10 @@ def _what(found: Schedule) -> str:
 def _when(found: Schedule) -> str:
     if found.paused:
         return "paused"
+    if _is_overdue(found):
+        return f"due since {human_time(found.next_due)}; no worker has fired it"
     return f"next {human_time(found.next_due)}" if found.next_due else "when a scope is idle"
+
+
+def _is_overdue(found: Schedule) -> bool:
+    return found.next_due is not None and found.next_due < datetime.now(UTC) - _SOON

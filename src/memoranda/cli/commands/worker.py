@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 import threading
+from collections import Counter
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,13 +15,17 @@ import typer
 from memoranda.cli.command import CONSOLIDATION, command
 from memoranda.cli.commands import shapes
 from memoranda.cli.consolidators import Model, Zone, consolidators
-from memoranda.cli.failures import NO, STOPPED, StoppedError
+from memoranda.cli.failures import NO, STOPPED, StoppedError, UsageError
 from memoranda.cli.names import format_namespace
 from memoranda.cli.output import Part, counted, human_time, printable
 from memoranda.cli.session import Session
+from memoranda.store.urls import redacted
 
 if TYPE_CHECKING:
     from memoranda.consolidation.worker import Tally, Worked
+    from memoranda.store.store import MemoryStore
+
+_LOOKED_AT = 1_000
 
 _OUTCOMES = {
     "done": ("done", "green"),
@@ -80,6 +86,12 @@ def worker(
     """
     from memoranda.consolidation.worker import Worker
 
+    if session.given.namespace is not None:
+        raise UsageError(
+            "A worker does the jobs of all namespaces, and -n says nothing to it.",
+            "Leave it out. With -n `memoranda consolidate schedule` plans only those below it, and `memoranda "
+            "consolidate run --all` reads only those.",
+        )
     found = consolidators(session, with_ or [], model, zone)
     out = threading.Lock()
 
@@ -88,11 +100,29 @@ def worker(
             _show(session, worked)
             sys.stdout.flush()
 
-    working = Worker(session.reading(), found, concurrency=concurrency, lease=lease, poll=poll, report=report)
+    def ending(running: int) -> None:
+        them = "it" if running == 1 else "them"
+        session.note(f"Waiting for {counted(running, 'run')}; Ctrl-C again gives {them} back.")
+
+    store = session.reading()
+    working = Worker(store, found, concurrency=concurrency, lease=lease, poll=poll, report=report, ending=ending)
     if not until_idle:
-        session.note(f"Worker {working.name} does the jobs of {', '.join(working.consolidators)}. Ctrl-C ends it.")
+        names = ", ".join(working.consolidators)
+        session.note(f"Worker {working.name} does the jobs of {names} in {redacted(store.url)}. Ctrl-C ends it.")
+    _tell_of_others(session, store, working.consolidators)
     tally = working.run(until_idle=until_idle)
     _end(session, tally, until_idle=until_idle)
+
+
+def _tell_of_others(session: Session, store: MemoryStore, own: Collection[str]) -> None:
+    """Say what stands in the store for consolidators that this worker does not have: they may have another name."""
+    planned = [each for each in store.schedules.list() if each.queue not in own and not each.paused]
+    waiting = Counter(job.queue for job in store.jobs.list(state="waiting", limit=_LOOKED_AT) if job.queue not in own)
+    for queue in sorted({each.queue for each in planned} | set(waiting)):
+        names = [each.name for each in planned if each.queue == queue]
+        these = f"schedule{'s' if len(names) > 1 else ''} {', '.join(names)}"
+        said = [*([these] if names else []), *([counted(waiting[queue], "waiting job")] if waiting[queue] else [])]
+        session.note(f"Left to other workers, for this one does not do the consolidator {queue}: {' and '.join(said)}.")
 
 
 def _end(session: Session, tally: Tally, *, until_idle: bool) -> None:
@@ -118,7 +148,9 @@ def _show(session: Session, worked: Worked) -> None:
         session.out.data(_shape(worked), one_line=True)
         return
     said, style = _OUTCOMES[worked.outcome]
-    scope = worked.job.scope
+    scope, fired = worked.job.scope, worked.job.payload.get("schedule")
+    if worked.outcome == "spread" and fired:
+        said = f"schedule {printable(str(fired))} fired"
     parts: list[Part] = [
         (human_time(worked.job.started_at), "dim"),
         "  ",
