@@ -14,6 +14,7 @@ from memoranda.backends.foreign import as_backend
 from memoranda.backends.steps import Steps, ask
 from memoranda.consolidation.by_hand import by_hand, preview
 from memoranda.consolidation.errors import InvalidConsolidatorError
+from memoranda.consolidation.logs import is_of_logs, log_scopes, logs
 from memoranda.consolidation.many import Many
 from memoranda.consolidation.places import may_lie_in
 from memoranda.consolidation.reading import next_span, nothing_new
@@ -70,6 +71,8 @@ class Consolidator:
         prefix: Labels that its scopes start with; `()` for all. For `run_all`, `status` and schedules; `run` and
             `on_demand` take any scope that they are given.
         sources: What it reads: `Conversations()`, or an `EventLog`.
+        scopes: Of an `EventLog` without turns, whose logs `run_all` and schedules look at; None: that of the target,
+            which has a fixed namespace then.
         user: Who talked, for turns that were recorded without a user: a name, or a function of the scope.
         org: Whose organisation, likewise.
         agent: With which agent, likewise.
@@ -112,6 +115,7 @@ class Consolidator:
         name: str | None = None,
         prefix: Namespace = (),
         sources: Source | None = None,
+        scopes: Sequence[Namespace] | None = None,
         user: Owner = None,
         org: Owner = None,
         agent: Owner = None,
@@ -137,6 +141,7 @@ class Consolidator:
         self.sources = checked_sources(sources)
         self.name = self.sources.consumer if name is None else checked_name(name)
         self.prefix = checked_prefix(prefix)
+        self.scopes = None if scopes is None else tuple(checked_scope(scope) for scope in scopes)
         self.user, self.org, self.agent = user, org, agent
         self.instructions = instructions
         self.mode: Mode = checked_mode(mode)
@@ -257,7 +262,7 @@ class Consolidator:
         concurrency: int = 4,
         progress: Callable[[RunReport], None] | None = None,
     ) -> Steps[list[RunReport]]:
-        """Consolidate every scope with turns that it has not read, several side by side.
+        """Consolidate every scope with turns that it has not read, several side by side; of event logs, its scopes.
 
         Args:
             prefix: Labels that the scopes start with; None: those of the consolidator.
@@ -274,7 +279,9 @@ class Consolidator:
         """
         scopes: list[Namespace] = []
         under, mode = self._under(prefix), self.mode if mode is None else checked_mode(mode)
-        while True:
+        if is_of_logs(self):
+            scopes = log_scopes(self, under)
+        while not is_of_logs(self):
             last = scopes[-1] if scopes else None
             found = yield from ask(self.store.runs.unread, self.name, under, last)
             if not found:
@@ -337,7 +344,7 @@ class Consolidator:
         Args:
             prefix: Labels that the scopes start with; None: those of the consolidator.
         """
-        return (yield from statuses(self.store, self.name, self._under(prefix)))
+        return (yield from statuses(self.store, self.name, self._under(prefix), turns=self.sources.reads_turns))
 
     status, astatus = blocking(_status), awaiting(_status)
 
@@ -380,9 +387,12 @@ class Consolidator:
 
         Raises:
             InvalidScheduleError: The line or the zone is none, or another consolidator has a schedule of this name.
+            InvalidConsolidatorError: It reads event logs, and nothing says of which scopes.
         """
         under = self._under(prefix)
         in_zone = self.zone.key if zone is None else zone
+        if is_of_logs(self):
+            log_scopes(self, under)  # or nothing would ever come of it
         named = yield from self._may_name(name, schedule_name(self.name, under))
         return (yield from ask(self.store.schedules.put, named, self.name, cron=cron, zone=in_zone, prefix=under))
 
@@ -405,6 +415,8 @@ class Consolidator:
     ) -> Steps[Schedule]:
         """Have a scope consolidated when nothing was said in it for a while; each new message begins that anew.
 
+        Of an event log without turns, when nothing was changed in the log's namespace.
+
         Args:
             minutes: How long nothing was said.
             name: The schedule's name; None: that of the consolidator, with `-idle`, and the labels.
@@ -415,10 +427,13 @@ class Consolidator:
 
         Raises:
             InvalidScheduleError: That is no number of minutes above 0, or another consolidator has the name.
+            InvalidConsolidatorError: It reads event logs, and nothing says of which scopes.
         """
         under = self._under(prefix)
         named = yield from self._may_name(name, schedule_name(self.name, under, idle=True))
-        return (yield from ask(self.store.schedules.put, named, self.name, idle_minutes=minutes, prefix=under))
+        payload = logs(self, under) if is_of_logs(self) else None
+        put = self.store.schedules.put
+        return (yield from ask(put, named, self.name, idle_minutes=minutes, prefix=under, payload=payload))
 
     after_idle, aafter_idle = blocking(_after_idle), awaiting(_after_idle)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from memoranda.consolidation.logs import is_of_logs, spread_over_logs
 from memoranda.consolidation.triggers import attempt_of, is_fan_out, waits_for_silence
 from memoranda.errors import (
     LeaseLostError,
@@ -123,6 +124,8 @@ class JobDoer:
         """Do one job, and say what came of it; whatever goes wrong is kept with the job."""
         consolidator = self.consolidators[job.queue]
         try:
+            if is_fan_out(job) and is_of_logs(consolidator):
+                return Worked(job, "spread" if spread_over_logs(consolidator, job) else "lost")
             if is_fan_out(job):
                 self.store.jobs.fan_out(job)
                 return Worked(job, "spread")

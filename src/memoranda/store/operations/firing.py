@@ -114,6 +114,8 @@ def _fire_idle(context: Context, number: int) -> Operation[int]:
         return 0
     found, until, expected = began
     schedule = found.schedule
+    if "logs" in schedule.payload:
+        return (yield from transact("write", partial(_fire_idle_logs, context, found, until, expected)))
     at: Mark | None = Mark("", _idle_since(found.looked_to, until))
     made = 0
     while at is not None:
@@ -128,6 +130,35 @@ def _fire_idle(context: Context, number: int) -> Operation[int]:
     looked = {"number": number, "next_due": next_look, "looked_to": until, "expected": expected}
     yield from transact("write", partial(query, "looked_schedule", **looked))
     return made
+
+
+def _fire_idle_logs(context: Context, found: Found, until: int, expected: int) -> Body[int]:
+    """Make a job for each scope in whose log nothing was changed for long enough, and plan the next look.
+
+    A consolidator's own marks count as a change, so that what was noted while it worked is found after them.
+    """
+    schedule = found.schedule
+    payload = dict(schedule.payload)
+    logs = [(tuple(scope), encode_namespace(tuple(log))) for scope, log in payload.pop("logs")]
+    asked = [Sql("last_change_of_scope", {"tenant": context.tenant, "labels": labels}) for _, labels in logs]
+    changes = [int(rows[0][0]) if rows else None for rows in ((yield Batch(asked)) if asked else [])]
+    rows = [
+        insert_job(
+            context,
+            schedule.queue,
+            scope,
+            origin=f"{_idle_origin(found.number)}{at}",
+            payload={**payload, "kind": "idle", "turned_at": at, "log": labels, "schedule": schedule.name},
+        )
+        for (scope, labels), at in zip(logs, changes, strict=True)
+        if at is not None and at <= until
+    ]
+    queued = yield from queue_merged(context, rows, note=True)
+    following = min((at for at in changes if at is not None and at > until), default=None)
+    next_look = _next_look(context.clock(), until, _idle_span(schedule), following)
+    looked = {"number": found.number, "next_due": next_look, "looked_to": until, "expected": expected}
+    yield Batch([Sql("looked_schedule", looked)], last=True)
+    return sum(one.is_new for one in queued)
 
 
 def _idle_since(looked_to: int | None, until: int) -> int:
@@ -200,6 +231,8 @@ def is_rearmed(context: Context, job: Job) -> Operation[bool]:
     turned_at = job.payload.get("turned_at")
     if job.scope is None or turned_at is None:
         return False
-    labels = encode_namespace(job.scope)
-    rows = yield from transact("read", partial(query, "scope_turned_at", tenant=context.tenant, labels=labels))
+    log = job.payload.get("log")
+    asked = "scope_turned_at" if log is None else "last_change_of_scope"
+    labels = encode_namespace(job.scope) if log is None else log
+    rows = yield from transact("read", partial(query, asked, tenant=context.tenant, labels=labels))
     return bool(rows) and rows[0][0] is not None and int(rows[0][0]) > int(turned_at)

@@ -72,3 +72,10 @@ LIMIT 1;
 
 -- name: scope_turned_at
 SELECT turned_at FROM namespaces WHERE tenant = :tenant AND labels = :labels;
+
+-- name: last_change_of_scope
+SELECT r.at
+FROM revisions r
+WHERE r.namespace_id = (SELECT n.id FROM namespaces n WHERE n.tenant = :tenant AND n.labels = :labels)
+ORDER BY r.position DESC
+LIMIT 1;
