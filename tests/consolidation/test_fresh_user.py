@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from itertools import count
 from typing import Any
 
@@ -271,3 +272,31 @@ def test_a_worker_in_an_event_loop_is_cancelled_when_its_jobs_are_done(store: Me
             await asyncio.wait_for(early, 10)
 
     asyncio.run(run())
+
+
+def test_a_worker_in_an_event_loop_that_is_cancelled_twice_gives_back_what_runs(store: MemoryStore) -> None:
+    say(store, "one")
+    go_on = threading.Event()
+
+    async def run() -> None:
+        loop, began = asyncio.get_running_loop(), asyncio.Event()
+
+        def work(task: Task) -> None:
+            loop.call_soon_threadsafe(began.set)
+            go_on.wait(20)
+
+        tending = consolidator(store, work)
+        tending.on_demand(ANN)
+        task = asyncio.create_task(Worker(store, [tending]).arun())
+        await asyncio.wait_for(began.wait(), 10)
+        task.cancel()
+        assert await asyncio.wait({task}, timeout=0.05) == (set(), {task})
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, 10)
+
+    try:
+        asyncio.run(run())
+        assert [job.state for job in store.jobs.list("consolidation")] == ["waiting"]
+    finally:
+        go_on.set()

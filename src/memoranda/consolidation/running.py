@@ -278,7 +278,7 @@ def _check_owner(one: Pass, target: Backend) -> None:
     namespace = repr(getattr(leaf, "namespace", leaf))
     what = next((what for scope, what in _OWNERS.items() if scope in namespace), "user")
     raise InvalidConsolidatorError(
-        f"The turns of {'/'.join(one.scope)} do not say whose the files of {leaf!r} are: {error.cause}",
+        f"The turns of {'/'.join(one.scope)} do not say whose files are meant by {namespace}: {error.cause}",
         f"Record turns with record_turns(…, {what}=…). For those that are there give the consolidator a name, such as "
         f"Consolidator(…, {what}=lambda scope: scope[-1]), or a target with a fixed namespace or of a function, and "
         "retry the run.",

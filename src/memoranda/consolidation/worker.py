@@ -124,6 +124,9 @@ class Worker:
         Ctrl-C do that too; the second one, like `stop(at_once=True)`, gives the jobs back at once, and nothing of
         what was begun lands.
 
+        Beside an event loop `arun` does the same in threads of its own; it answers no signals. Cancelled, it ends as
+        above; cancelled once more, at once.
+
         Args:
             until_idle: Return as soon as nothing is due and nothing runs here.
             stop: An event that ends it as well.
