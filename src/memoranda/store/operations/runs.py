@@ -142,12 +142,14 @@ def park(
 def _park(context: Context, run: RunRecord, job: Job | None, also: Callable[[], Body[object]] | None) -> Body[Run]:
     now = context.clock()
     statements: list[Sql] = []
+    known = yield from query("run", tenant=context.tenant, id=run.id)
+    if not known:  # the cursor before the job, as what lands does: locks in one order cannot wait for each other
+        yield from _move_alone(context, run, statements, now)
     if job is not None:
         yield from hold(job)
         statements.append(end_statement(context, job, "parked", error=run.error))
     if also is not None:
         yield from also()
-    known = yield from query("lock_run", tenant=context.tenant, id=run.id)
     if known:
         parked = yield from _parked(context, run)
         statements += [
@@ -155,7 +157,6 @@ def _park(context: Context, run: RunRecord, job: Job | None, also: Callable[[], 
             Sql("replace_run", row_of(context, run, "parked", now, job)),
         ]
     else:
-        yield from _move_alone(context, run, statements, now)
         yield from _insert(context, run, row_of(context, run, "parked", now, job), None)
     yield Batch(statements)
     return (yield from find(context, run.id)).run
