@@ -173,7 +173,7 @@ def measure(engine: str, given: Bench) -> None:
             progress.update(task, advance=1)
     given.found.results[f"peers/{engine}"] = measured
     given.console.print(comparison(f"{engine}: one run of {options.turns} new turns, no model", measured, names))
-    first, *_, last = measured.values()
+    first, last = next(iter(measured.values())), [*measured.values()][-1]
     ratio = last[OURS]["p50_ms"] / first[OURS]["p50_ms"]
     given.found.promise(
         f"{engine}: a run after {options.earlier[-1]:,} conversations / {options.earlier[0]:,}", ratio, GROWS, "×"
