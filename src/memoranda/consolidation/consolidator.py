@@ -288,7 +288,9 @@ class Consolidator:
                 break
             scopes += [one.namespace for one in found]
         many = Many(self, concurrency, progress)
-        return (yield from ask(many.do, scopes, dry_run=dry_run, mode=mode))
+        reports = yield from ask(many.do, scopes, dry_run=dry_run, mode=mode)
+        # Of logs it shows only now in which nothing was new.
+        return [report for report in reports if not (is_of_logs(self) and report.status == "nothing")]
 
     run_all, arun_all = blocking(_run_all), awaiting(_run_all)
 
