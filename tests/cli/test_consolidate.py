@@ -27,6 +27,8 @@ def note(task):
     for turn in task.turns:
         if turn.text == "bad":
             raise RuntimeError("the model is down")
+        if turn.text == "missing":
+            return task.files.read("/no.md")
         if turn.text == "slow":
             import time
             print("working", flush=True)
@@ -49,6 +51,14 @@ def several(store):
 def elsewhere():
     from memoranda import open_store
     return make(open_store("memory://"))
+
+
+def reads_turns(store):
+    return store.turns_of
+
+
+def forgets(store):
+    pass
 """
 
 
@@ -119,6 +129,12 @@ def test_a_run_that_fails(run: Run, run_json: RunJson, store: MemoryStore, app: 
     assert run("cat", "/said.md").stdout == "milk\nbad\n"
     error = run_json("consolidate", "retry", parked.id, "--with", app, code=4)
     assert error["error"] == "RunSettledError" and error["remedy"]
+
+
+def test_a_result_that_failed_is_told_in_sentences(run: Run, store: MemoryStore, app: str) -> None:
+    say(store, "ann", "missing")
+    said = run("consolidate", "run", "ann", "--with", app, code=1).stdout
+    assert "last change failed: " in said and said.endswith(". Mend it.\n")
 
 
 def test_the_ready_made_agent(run: Run, store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +232,8 @@ def test_blame_says_what_a_line_came_from(run: Run, run_json: RunJson, store: Me
         run("consolidate", "run", "--with", app)
     heading, tea, tea_turn, milk, milk_turn = run("blame", "/said.md", "--turns").stdout.splitlines()
     assert heading.endswith("# Said") and tea.endswith("I like tea") and milk.endswith("I like milk")
-    assert tea_turn.strip().startswith("from ann-0 of 20") and milk_turn.strip().startswith("from ann-1 of 20")
+    assert tea_turn.strip().startswith("from t  20") and tea_turn.endswith("Z  #1  user: I like tea")
+    assert milk_turn.endswith("Z  #2  user: I like milk")
     lines = run_json("blame", "/said.md", "--turns")["lines"]
     assert [[turn["text"] for turn in line["turns"]] for line in lines] == [[], ["I like tea"], ["I like milk"]]
     assert "turns" not in run_json("blame", "/said.md")["lines"][0]
@@ -285,6 +302,9 @@ def test_an_unknown_run(run: Run, run_json: RunJson, store: MemoryStore, app: st
         (("run", "ann", "--with", "{file}:Consolidator"), "is a class, and no Consolidator"),
         (("run", "ann", "--with", "{file}:several"), "several consolidators: a, b"),
         (("run", "ann", "--with", "{file}:elsewhere"), "works on memory://"),
+        (("run", "ann", "--with", "{file}:note"), "is a function of a task"),
+        (("run", "ann", "--with", "{file}:reads_turns"), "has no attribute 'turns_of'"),
+        (("run", "ann", "--with", "{file}:forgets"), "returns None, and no Consolidator"),
         (("run", "ann", "--model", "no-such-model"), "no-such-model"),
         (("run", "ann", "--model", "anthropic:x", "--zone", "Mars/Olympus"), "Mars/Olympus"),
     ],
@@ -296,7 +316,62 @@ def test_what_makes_no_sense(
     given = [each.format(app=app, file=app.rpartition(":")[0]) for each in arguments]
     error = run_json("consolidate", *given, code=2)
     assert said in error["cause"] and error["remedy"], error
+    name = arguments[-1].rpartition(":")[2]
+    assert (f"Wrap it: Consolidator({name}, " in error["remedy"]) is (name in ("note", "reads_turns", "forgets"))
     assert store.runs.list() == []
+
+
+def test_where_nothing_was_ever_said(run: Run, run_json: RunJson, store: MemoryStore, app: str) -> None:
+    every: dict[str, Any] = {"MEMORANDA_NAMESPACE": ""}
+    error = run_json("consolidate", "run", "ann", "--with", app, code=3)
+    assert "No conversation was ever recorded" in error["cause"] and "--store" in error["remedy"]
+    assert "was ever recorded" in run_json("consolidate", "run", "--all", "--with", app, code=3, **every)["cause"]
+    store.record_turns(("acme", "zed"), "t", [Turn("z", "user", "tea")])
+    say(store, "ben", "tea")
+    error = run_json("consolidate", "run", "benn", "--with", app, code=3)
+    assert error["cause"] == "No conversation was ever recorded in benn." and error["remedy"] == "Did you mean ben?"
+    assert run_json("consolidate", "run", "--all", "-n", "benn", "--with", app, code=3)["remedy"] == "Did you mean ben?"
+    error = run_json("consolidate", "run", "acme", "--with", app, "--dry-run", code=3)
+    assert "acme/zed: --all -n acme" in error["remedy"]
+    run("consolidate", "run", "ben", "--with", app)
+    assert run("consolidate", "run", "ben", "--with", app).stdout == "ben  nothing new\n"
+
+
+def test_one_that_another_works_on(run: Run, store: MemoryStore, app: str) -> None:
+    say(store, "ann", "tea")
+    job = store.jobs.enqueue("consolidation", ("ann",))
+    assert job is not None
+    held = store.jobs.claim(["consolidation"], worker="another", lease=60)
+    assert held is not None and held.lease_until is not None
+    said = run("consolidate", "run", "ann", "--with", app, code=1).stdout
+    until = f"{held.lease_until:%Y-%m-%d %H:%M:%S}Z"
+    assert said.startswith(f"ann  busy  Another is at work on this scope; its lease holds until {until}")
+    assert said.count("nother") == 1
+
+
+def test_status_looks_at_leases_and_at_all_consolidators(
+    run: Run, run_json: RunJson, store: MemoryStore, app: str
+) -> None:
+    say(store, "ann", "tea")
+    store.jobs.enqueue("consolidation", ("ann",))
+    assert store.jobs.claim(["consolidation"], worker="killed", lease=0.2) is not None
+    assert "runs now" in run("consolidate", "status").stdout
+    time.sleep(0.25)
+    assert "runs now" not in run("consolidate", "status").stdout
+    assert "waits for a worker" in run("consolidate", "status").stdout
+    store.jobs.enqueue("other", ("bob",))
+    found = run_json("consolidate", "status", MEMORANDA_NAMESPACE="")
+    assert found["consolidators"] == ["consolidation", "other"]
+    assert [(one["consolidator"], *one["namespace"]) for one in found["namespaces"]] == [
+        ("consolidation", "ann"),
+        ("other", "ann"),
+        ("other", "bob"),
+    ]
+    lines = run("consolidate", "status", MEMORANDA_NAMESPACE="").stdout.splitlines()
+    assert [line.split()[:2] for line in lines] == [["consolidation", "ann"], ["other", "ann"], ["other", "bob"]]
+    own = run_json("consolidate", "status", "--with", app, MEMORANDA_NAMESPACE="")
+    assert own["consolidators"] == ["consolidation"] and len(own["namespaces"]) == 1
+    run("consolidate", "status", "--with", app, "--consolidator", "other", code=2)
 
 
 def test_a_consolidator_that_opens_the_store_itself(
@@ -313,8 +388,11 @@ def test_a_consolidator_that_opens_the_store_itself(
     assert run("cat", "/said.md").stdout == "tea\nmilk\n"
 
 
-@pytest.mark.parametrize("every", [False, True])
-def test_ctrl_c(store: MemoryStore, store_url: str, app: str, every: bool) -> None:
+@pytest.mark.parametrize(
+    ("every", "number"),
+    [(False, signal.SIGINT), (False, signal.SIGTERM), (True, signal.SIGINT), (True, signal.SIGTERM)],
+)
+def test_ctrl_c(store: MemoryStore, store_url: str, app: str, every: bool, number: signal.Signals) -> None:
     """What runs gives its job back, and nothing of it lands."""
     say(store, "ann", "slow")
     command = [PROGRAM, "consolidate", "run", *(["--all"] if every else ["ann"]), "--with", app]

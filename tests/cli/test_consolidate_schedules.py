@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from memoranda import MemoryStore
+from memoranda.store.urls import redacted
 from tests.cli.conftest import Run, RunJson
+from tests.cli.support import execute
 
 
 def test_a_cron_line(run: Run, run_json: RunJson) -> None:
@@ -20,6 +28,16 @@ def test_a_cron_line(run: Run, run_json: RunJson) -> None:
     assert len(run("consolidate", "schedule", "--list").stdout.splitlines()) == 1
 
 
+def test_that_of_another_consolidator_is_not_replaced(run: Run, run_json: RunJson) -> None:
+    run("write", "/a.md", "a")
+    run("consolidate", "schedule", "0 3 * * *", "--name", "nightly", "--consolidator", "tidy")
+    refused = run("consolidate", "schedule", "0 4 * * *", "--name", "nightly", check=False)
+    assert refused.returncode != 0
+    assert "'tidy'" in refused.stderr
+    (shape,) = run_json("consolidate", "schedule")["schedules"]
+    assert shape["line"] == "0 3 * * *"
+
+
 def test_idle(run: Run, run_json: RunJson) -> None:
     run("write", "/a.md", "a")
     made = run("consolidate", "schedule", "--idle", 30, "--consolidator", "tidy", MEMORANDA_NAMESPACE="")
@@ -28,6 +46,64 @@ def test_idle(run: Run, run_json: RunJson) -> None:
     assert [each["name"] for each in run_json("consolidate", "schedule")["schedules"]] == ["soon", "tidy-idle"]
     (shape,) = run_json("consolidate", "schedule", "--list", "--consolidator", "tidy")["schedules"]
     assert (shape["kind"], shape["minutes"], shape["line"], shape["next_due"]) == ("idle", 30.0, None, None)
+
+
+OWN = """\
+from memoranda import open_store
+from memoranda.backends import StoreBackend
+from memoranda.consolidation import Consolidator
+
+store = open_store({url!r})
+files = StoreBackend(namespace=("team",), store=store)
+tidy = Consolidator(print, store=store, target=files, name="tidy", prefix=("acme",))
+"""
+
+
+def test_with_a_consolidator_it_is_in_its_store(
+    anywhere: Run,
+    run_json: RunJson,
+    store_url: str,
+    other_store_url: str,
+    open_here: Callable[..., MemoryStore],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    open_here(store_url)
+    other = open_here(other_store_url)
+    (tmp_path / "own_store_app.py").write_text(OWN.format(url=other_store_url))
+    own = f"{tmp_path / 'own_store_app.py'}:tidy"
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def once(how: Callable[..., Any], *arguments: object, **settings: Any) -> Any:
+        """As a process of its own: the command closes the store, which the file opens again."""
+        try:
+            return how("consolidate", *arguments, "--with", own, **settings)
+        finally:
+            sys.modules.pop("own_store_app").store.close()
+
+    made = once(anywhere, "schedule", "0 6 * * *")
+    assert f"It stands in {redacted(other_store_url)}. " in made.stderr and f"worker --with {own}" in made.stderr
+    (found,) = other.schedules.list()
+    assert (found.queue, found.prefix) == ("tidy", ("acme",))
+    assert once(anywhere, "schedule").stdout.startswith("tidy acme")
+    assert "is read by tidy" in once(anywhere, "status").stdout
+    error = once(run_json, "schedule", "0 7 * * *", code=2)
+    assert redacted(store_url) in error["cause"] and redacted(other_store_url) in error["cause"]
+    anywhere("consolidate", "schedule", "0 7 * * *", "--with", own, "--consolidator", "x", code=2)
+
+
+def test_a_missing_store_is_not_made(anywhere: Run, tmp_path: Path) -> None:
+    file = tmp_path / "no.db"
+    said = anywhere("consolidate", "schedule", "0 6 * * *", "--store", f"sqlite:///{file}", code=5).stderr
+    assert "There is no store" in said and not file.exists()
+
+
+def test_what_nobody_fires_is_told(run: Run, store_url: str) -> None:
+    run("write", "/a.md", "a")
+    made = run("consolidate", "schedule", "0 6 * * *", "--consolidator", "other")
+    assert "Consolidator(…, name='other')" in made.stderr and "app.py:consolidator" not in made.stderr
+    execute(store_url, "UPDATE schedules SET next_due = 1000000")
+    assert "due since 1970-01-01 00:00:01Z; no worker has fired it" in run("consolidate", "schedule").stdout
 
 
 def test_pause_resume_and_remove(run: Run, run_json: RunJson) -> None:

@@ -134,3 +134,16 @@ def test_what_cannot_be(run: Run, run_json: RunJson, propose: Propose, store: Me
     assert "\x1b" not in run("proposals", "show", other.id).stdout.partition("---")[0]
     for shown in (run("proposals", "list"), run("proposals", "accept", other.id)):
         assert "\x1b" not in shown.stdout
+
+
+@pytest.mark.parametrize(("who", "why"), [("--as", "--note"), ("--actor", "--reason")])
+def test_who_and_why_have_two_spellings(run: Run, run_json: RunJson, propose: Propose, who: str, why: str) -> None:
+    run("write", "/a.md", "a", who, "user:ann", why, "asked")
+    author = run_json("log", "/a.md")["revisions"][0]["author"]
+    assert (author["actor"], author["reason"]) == ("user:ann", "asked")
+    proposed, other = propose(Write(ANN, "/b.md", "b")), propose(Write(ANN, "/c.md", "c"))
+    run("proposals", "reject", proposed.id, who, "user:bob", why, "no")
+    run("proposals", "accept", other.id, who, "user:bob", why, "yes")
+    for id, note in ((proposed.id, "no"), (other.id, "yes")):
+        shown = run_json("proposals", "show", id)
+        assert (shown["decided_by"], shown["note"]) == ("user:bob", note)

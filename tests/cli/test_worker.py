@@ -15,6 +15,7 @@ import pytest
 
 from memoranda import MemoryStore
 from memoranda.store.turns import Turn
+from memoranda.store.urls import redacted
 from tests.cli.conftest import Run, RunJson
 from tests.cli.support import PROGRAM, environment
 
@@ -128,6 +129,21 @@ def test_json_has_a_line_for_each_job(run: Run, store: MemoryStore, app: str) ->
     assert {each["report"]["status"] for each in shapes[1:]} == {"applied"}
 
 
+def test_what_it_does_not_do_is_told(run: Run, store: MemoryStore, app: str) -> None:
+    say(store, "ann", "tea", queue="other")
+    store.schedules.put("o", "other", cron="0 0 * * *")
+    store.schedules.put("mine", "consolidation", cron="0 0 * * *")
+    said = run("worker", "--with", app, "--until-idle").stderr
+    assert "this one does not do the consolidator other: schedule o and 1 waiting job.\n" in said and "mine" not in said
+
+
+def test_what_fired_is_named(run: Run, store: MemoryStore, app: str) -> None:
+    store.schedules.put("hourly", "consolidation", cron="* * * * * *")
+    wait_for(lambda: store.schedules.fire(["consolidation"]))
+    store.schedules.remove("hourly")
+    assert "  schedule hourly fired\n" in run("worker", "--with", app, "--until-idle").stdout
+
+
 def test_what_failed_is_told(run: Run, store: MemoryStore, app: str) -> None:
     say(store, "ann", "bad")
     say(store, "bob", "tea")
@@ -165,6 +181,8 @@ def test_a_signal_lets_what_runs_come_to_its_end(
         (tmp_path / "go on").touch()
         out, err = process.communicate(timeout=20)
     assert process.returncode == (0 if number == signal.SIGTERM else 130), err
+    assert err.splitlines()[0].endswith(f"does the jobs of consolidation in {redacted(store_url)}. Ctrl-C ends it.")
+    assert "Waiting for 1 run; Ctrl-C again gives it back.\n" in err
     assert "ann  applied" in out and "bob" not in out
     assert "Done: 1 job.\n" in err
     assert ("Nothing is lost: the next worker goes on where this one was." in err) is (number == signal.SIGINT)
@@ -211,6 +229,7 @@ def test_killed_it_loses_nothing(run: Run, store: MemoryStore, store_url: str, a
         (("--with", "{app}", "--with", "{app}"), "have one name"),
         (("--with", "{app}", "--concurrency", "0"), "greater than or equal to 1"),
         (("--with", "{app}", "--lease", "0.1"), "greater than or equal to 1"),
+        (("--with", "{app}", "-n", "ann"), "-n says nothing to it"),
         (("--with", "no_such:thing"), "There is no module no_such"),
         (("--with", "{app}x"), "has no makex"),
     ],

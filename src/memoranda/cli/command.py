@@ -27,13 +27,14 @@ Actor: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--actor",
+        "--as",
         metavar="WHO",
         help="Who makes the change. Default: $MEMORANDA_ACTOR, else cli:<your user name>.",
         show_default=False,
     ),
 ]
 Reason: TypeAlias = Annotated[
-    str | None, typer.Option("--reason", metavar="WHY", help="Why; kept in the history.", show_default=False)
+    str | None, typer.Option("--reason", "--note", metavar="WHY", help="Why; kept in the history.", show_default=False)
 ]
 Path: TypeAlias = Annotated[
     str,

@@ -170,8 +170,8 @@ class Output:
                 line += [space, cell, "  "] if index in right else [cell, space + "  "]
             # No spaces at the end of a line.
             self.line(*line, row[-1]) if text(row[-1]) else self.line(*line[:-1])
-            if below and below[number]:
-                self.line(("    " + below[number], "dim"))
+            for under in below[number].split("\n") if below and below[number] else ():
+                self.line(("    " + under, "dim"))
 
     def raw(self, data: bytes) -> None:
         """Write bytes as they are."""

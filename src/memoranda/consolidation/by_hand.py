@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from datetime import UTC
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -54,7 +55,7 @@ def by_hand(
     among = present_jobs()
     job = None if among is not None and among.is_over else (yield from _take(consolidator, scope))
     if job is None:
-        return RunReport(scope, "busy", error="Another is at work on this scope.")
+        return RunReport(scope, "busy", error=(yield from _whose(consolidator, scope)))
     if among is not None and not among.take(store, job):
         yield from ask(store.jobs.release, job)
         return RunReport(scope, "busy", error="The call was interrupted.")
@@ -86,6 +87,16 @@ def by_hand(
     finally:
         if among is not None:
             among.leave(job)
+
+
+def _whose(consolidator: Consolidator, scope: Namespace) -> Steps[str]:
+    """That another is at work, and how long it may be if nothing is heard of it any more."""
+    running = yield from ask(consolidator.store.jobs.list, consolidator.name, scope, "running", 1)
+    until = running[0].lease_until if running else None
+    if until is None:
+        return "Another is at work on this scope."
+    held = until.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    return f"Another is at work on this scope; its lease holds until {held}, and longer while it is heard of."
 
 
 def preview(consolidator: Consolidator, scope: Namespace) -> Steps[RunReport]:

@@ -148,9 +148,10 @@ def _consolidators(reference: str, found: Any, store: Callable[[], MemoryStore])
     for each in several:
         if not isinstance(each, Consolidator):
             how = "returns" if made is not found else "is"
+            wrapped = f" If it does the work itself: {_wrapped(found)}" if made is not found else ""
             raise ConsolidatorNotLoadedError(
                 f"{reference} {how} {_described(each)}, and no Consolidator.",
-                "Name a Consolidator, a list of them, or a function of the store that makes one.",
+                f"Name a Consolidator, a list of them, or a function of the store that makes one.{wrapped}",
             )
     if not several:
         raise ConsolidatorNotLoadedError(f"{reference} holds no consolidator.", "Put at least one into it.")
@@ -173,6 +174,11 @@ def _made(reference: str, function: Callable[..., Any], store: Callable[[], Memo
             f"{reference} is a function of {', '.join(parameter.name for parameter in takes)}.",
             "Let it take the store and nothing else, and return a Consolidator.",
         )
+    if takes and _is_task(takes[0]):  # it is not called: it may change something
+        raise ConsolidatorNotLoadedError(
+            f"{reference} is a function of a task, which does the work of a consolidator, and is none itself.",
+            _wrapped(function),
+        )
     arguments = {} if not takes else {takes[0].name: store()}
     try:
         positional = takes and takes[0].kind is takes[0].POSITIONAL_ONLY
@@ -180,7 +186,26 @@ def _made(reference: str, function: Callable[..., Any], store: Callable[[], Memo
     except MemorandaError:
         raise
     except Exception as error:
-        raise _failed(reference, error) from error
+        failed = _failed(reference, error)
+        if isinstance(error, AttributeError) and error.obj is not None and error.obj in arguments.values():
+            raise ConsolidatorNotLoadedError(
+                failed.cause, f"It was called with the store. {_wrapped(function)}"
+            ) from error
+        raise failed from error
+
+
+def _is_task(parameter: inspect.Parameter) -> bool:
+    from memoranda.consolidation.task import Task
+
+    kind: Any = parameter.annotation
+    said = kind.rpartition(".")[2].strip("'\"") if isinstance(kind, str) else kind
+    return said in (Task, "Task") or (kind is parameter.empty and parameter.name == "task")
+
+
+def _wrapped(function: Any) -> str:
+    """How a function that does the work becomes a consolidator."""
+    name = getattr(function, "__name__", "work")
+    return f"Wrap it: Consolidator({name}, store=…, target=…)."
 
 
 def _described(value: Any) -> str:

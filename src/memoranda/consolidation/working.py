@@ -118,7 +118,9 @@ async def _awaited(answer: Awaitable[Any]) -> Any:
 def _summary(answer: Any) -> str | None:
     """What work says of itself; a result of a backend that was returned as it is says whether it failed."""
     if isinstance(answer, Result) and answer.error is not None:
-        raise WorkFailedError(f"The consolidator's last change failed: {answer.error}", "Mend it.")
+        said = answer.error.strip()
+        stop = "" if said.endswith((".", "!", "?")) else "."
+        raise WorkFailedError(f"The consolidator's last change failed: {said}{stop}", "Mend it.")
     return shortened(answer) if isinstance(answer, str) else None
 
 

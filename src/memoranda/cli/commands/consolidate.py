@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,13 +19,20 @@ from memoranda.cli.commands.consolidate_runs import RunId, change_parts, run_nam
 from memoranda.cli.commands.history import show_diff
 from memoranda.cli.consolidators import Model, With, Zone, one_consolidator
 from memoranda.cli.failures import NO, STOPPED, StoppedError, UsageError
+from memoranda.cli.hints import quoted
 from memoranda.cli.names import format_namespace, parse_namespace
 from memoranda.cli.output import printable
 from memoranda.cli.session import Session
+from memoranda.errors import ItemNotFoundError
+from memoranda.store.urls import redacted
 
 if TYPE_CHECKING:
+    from memoranda.consolidation.consolidator import Consolidator
     from memoranda.consolidation.reports import RunReport
+    from memoranda.store.changes import Namespace
 
+_LOOKED_AT = 1_000
+_NAMED = 5
 _AGAIN = "What was consolidated stays; run it again for the rest: no turn is read twice."
 
 
@@ -70,6 +78,7 @@ def run(
         raise UsageError("SCOPE and --all were both given.", "Give one of them; -n with --all says below what.")
     consolidator = one_consolidator(session, with_, model, zone)
     mode = "propose" if propose else None
+    of = None if every else session.namespace if scope is None else parse_namespace(scope)
     reports: list[RunReport] = []
     try:
         if every:
@@ -89,14 +98,18 @@ def run(
                     concurrency=concurrency,
                     progress=ended,
                 )
-        else:
-            of = session.namespace if scope is None else parse_namespace(scope)
-            with session.out.progress("Consolidating"):
+        elif of is not None:
+            with _terminable(), session.out.progress("Consolidating"):
                 reports.append(consolidator.run(of, dry_run=dry_run, mode=mode))
+            _require_conversations(session, consolidator, of, reports)
             _show(session, reports[0])
     except KeyboardInterrupt:
         raise StoppedError(_AGAIN) from None
+    if not reports:
+        _require_conversations(session, consolidator, None, reports)
     _end(session, reports)
+    if len(reports) == 1 and not every and reports[0].status == "busy":
+        raise typer.Exit(NO)
     if not reports and not session.json:
         below = f" below {format_namespace(session.named_namespace)}" if session.named_namespace else ""
         session.out.note(f"Nothing new was said{below}.")
@@ -108,7 +121,7 @@ def retry(session: Session, id: RunId, with_: With = None, model: Model = None, 
     consolidator = one_consolidator(session, with_, model, zone)
     run_named(session, id)
     try:
-        with session.out.progress("Consolidating"):
+        with _terminable(), session.out.progress("Consolidating"):
             report = consolidator.retry(id)
     except KeyboardInterrupt:
         raise StoppedError("Nothing has changed; the run can be tried again.") from None
@@ -137,6 +150,42 @@ def undo(session: Session, id: RunId, actor: Actor = None, reason: Reason = None
         session.out.line("  ", *change_parts(change))
 
 
+def _require_conversations(
+    session: Session, consolidator: Consolidator, scope: Namespace | None, reports: list[RunReport]
+) -> None:
+    """Say so where nothing was ever said: most likely the namespace was mistyped, or the store is another.
+
+    Raises:
+        ItemNotFoundError: No conversation was ever recorded there.
+    """
+    if any(each.status != "nothing" for each in reports) or consolidator.sources.reads_events:
+        return
+    store, below = session.reading(), scope is None
+    where = session.named_namespace or () if scope is None else scope
+    if store.threads(where, below=below, limit=1) or (where and store.runs.list(None, where, None, 1)):
+        return
+    talked_in = sorted({each.namespace for each in store.threads((), below=True, limit=_LOOKED_AT)})
+    if not where or not talked_in:
+        place = (
+            f"in {redacted(store.url)}" if not where else f"in {format_namespace(where)}, or elsewhere in this store"
+        )
+        raise ItemNotFoundError(f"No conversation was ever recorded {place}.", "Check --store, or record one first.")
+    name = format_namespace(where)
+    inside = [format_namespace(labels) for labels in talked_in if labels[: len(where)] == where]
+    cause = f"No conversation was ever recorded {'below' if below else 'in'} {name}."
+    if inside:
+        raise ItemNotFoundError(
+            cause, f"There are some below it, in {_few(inside)}: --all -n {quoted(name)} reads them."
+        )
+    names = [format_namespace(labels) for labels in talked_in]
+    close = get_close_matches(name, names, n=1)
+    raise ItemNotFoundError(cause, f"Did you mean {close[0]}?" if close else f"There are some in {_few(names)}.")
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", and more" if len(names) > _NAMED else "")
+
+
 @contextmanager
 def _twice_interruptible(session: Session) -> Generator[None]:
     """Give back what runs at the first Ctrl-C; the second one does not wait for that either."""
@@ -152,14 +201,33 @@ def _twice_interruptible(session: Session) -> Generator[None]:
         session.out.note("Giving back what runs; nothing of it lands, and it is done again.")
         raise KeyboardInterrupt
 
+    with _answered({signal.SIGINT: handle, signal.SIGTERM: handle}):
+        yield
+
+
+@contextmanager
+def _terminable() -> Generator[None]:
+    """Let SIGTERM end it as Ctrl-C does, so that what was begun is given back."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    with _answered({signal.SIGTERM: handle}):
+        yield
+
+
+@contextmanager
+def _answered(handlers: Mapping[signal.Signals, Callable[[int, FrameType | None], None]]) -> Generator[None]:
+    """Answer signals within the block, where this thread can."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, handle)
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
 
 def _show(session: Session, report: RunReport) -> None:

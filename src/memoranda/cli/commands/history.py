@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memoranda.store.types import BlameLine, FeedChange, Revision
 
 _PAGE = 1_000
+_WORDS = 100
 _PAUSE = 0.5
 Verbose: TypeAlias = Annotated[
     bool, typer.Option("--verbose", "-v", help="Also show the thread, run and tool call of each change.")
@@ -153,7 +154,14 @@ def _sources(session: Session, key: str, line: BlameLine) -> tuple[RecordedTurn,
 
 
 def _said(turns: Sequence[RecordedTurn]) -> str:
-    return ", ".join(f"from {printable(turn.message_id)} of {human_time(turn.at)}" for turn in turns)
+    """What was said that a line came from, a line for each turn."""
+    lines: list[str] = []
+    for turn in turns:
+        said = " ".join(turn.text.split())
+        said = said if len(said) <= _WORDS else said[: _WORDS - 1].rstrip() + "…"
+        place = printable(turn.thread_id)
+        lines.append(f"from {place}  {human_time(turn.at)}  #{turn.position}  {turn.role}: {printable(said)}")
+    return "\n".join(lines)
 
 
 @command("restore", "memoranda restore -n ann /notes/tea.md 3 --reason 'the edit was wrong'", panel=HISTORY)

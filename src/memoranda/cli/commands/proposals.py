@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 _STYLES = {"pending": "yellow", "accepted": "green", "rejected": "red"}
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The proposal, such as p-7f3k2m.", show_default=False)]
-Note = Annotated[str | None, typer.Option("--note", metavar="TEXT", help="What to say about it.", show_default=False)]
+Note = Annotated[
+    str | None, typer.Option("--note", "--reason", metavar="TEXT", help="What to say about it.", show_default=False)
+]
 Reviewer = Annotated[
     str | None,
     typer.Option(
         "--as",
+        "--actor",
         metavar="WHO",
         help="Who decides. Default: $MEMORANDA_ACTOR, else cli:<your user name>.",
         show_default=False,

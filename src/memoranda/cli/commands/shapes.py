@@ -293,7 +293,6 @@ RUN_STYLES = {
 _STATUSES = {
     "nothing": "nothing new",
     "preview": "not applied",
-    "busy": "another is at work on it",
     "lost": "another has taken it over",
 }
 
