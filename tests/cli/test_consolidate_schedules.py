@@ -31,8 +31,7 @@ def test_a_cron_line(run: Run, run_json: RunJson) -> None:
 def test_that_of_another_consolidator_is_not_replaced(run: Run, run_json: RunJson) -> None:
     run("write", "/a.md", "a")
     run("consolidate", "schedule", "0 3 * * *", "--name", "nightly", "--consolidator", "tidy")
-    refused = run("consolidate", "schedule", "0 4 * * *", "--name", "nightly", check=False)
-    assert refused.returncode != 0
+    refused = run("consolidate", "schedule", "0 4 * * *", "--name", "nightly", code=2)
     assert "'tidy'" in refused.stderr
     (shape,) = run_json("consolidate", "schedule")["schedules"]
     assert shape["line"] == "0 3 * * *"

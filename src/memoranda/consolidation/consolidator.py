@@ -39,10 +39,10 @@ from memoranda.consolidation.settings import (
 )
 from memoranda.consolidation.sources import Limits, ScopeOf, Source
 from memoranda.consolidation.statuses import statuses
-from memoranda.consolidation.triggers import attempt_of, schedule_name
+from memoranda.consolidation.triggers import attempt_of, free_name, schedule_name
 from memoranda.consolidation.undoing import undoing
 from memoranda.consolidation.working import Work
-from memoranda.errors import InvalidScheduleError, RunSettledError
+from memoranda.errors import RunSettledError
 from memoranda.knowledge.pairs import awaiting, blocking
 from memoranda.store.changes import Author, Namespace
 from memoranda.store.due_times import checked_zone
@@ -395,22 +395,10 @@ class Consolidator:
         in_zone = self.zone.key if zone is None else zone
         if is_of_logs(self):
             log_scopes(self, under)  # or nothing would ever come of it
-        named = yield from self._may_name(name, schedule_name(self.name, under))
+        named = yield from free_name(self.store, self.name, name or schedule_name(self.name, under))
         return (yield from ask(self.store.schedules.put, named, self.name, cron=cron, zone=in_zone, prefix=under))
 
     schedule, aschedule = blocking(_schedule), awaiting(_schedule)
-
-    def _may_name(self, name: str | None, usual: str) -> Steps[str]:
-        """The name of a schedule, unless that of another consolidator has it."""
-        named = name or usual
-        found = yield from ask(self.store.schedules.list)
-        other = next((one for one in found if one.name == named and one.queue != self.name), None)
-        if other is not None:
-            raise InvalidScheduleError(
-                f"The schedule {named!r} is one of the consolidator {other.queue!r}, which would lose it.",
-                "Give this one another name=…, or delete that one first.",
-            )
-        return named
 
     def _after_idle(
         self, minutes: float, *, name: str | None = None, prefix: Namespace | None = None
@@ -432,7 +420,7 @@ class Consolidator:
             InvalidConsolidatorError: It reads event logs, and nothing says of which scopes.
         """
         under = self._under(prefix)
-        named = yield from self._may_name(name, schedule_name(self.name, under, idle=True))
+        named = yield from free_name(self.store, self.name, name or schedule_name(self.name, under, idle=True))
         payload = logs(self, under) if is_of_logs(self) else None
         put = self.store.schedules.put
         return (yield from ask(put, named, self.name, idle_minutes=minutes, prefix=under, payload=payload))

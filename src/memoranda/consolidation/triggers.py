@@ -5,9 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from memoranda.backends.steps import Steps, ask
+from memoranda.errors import InvalidScheduleError
+
 if TYPE_CHECKING:
     from memoranda.store.changes import Namespace
     from memoranda.store.jobs import Job
+    from memoranda.store.store import MemoryStore
 
 FAN_OUT: Final = "fan_out"
 """The kind of a schedule's job: it makes one job for each scope in which something was said."""
@@ -58,6 +62,27 @@ def schedule_name(consumer: str, prefix: Namespace = (), *, idle: bool = False) 
     elif name.endswith(("-idle", "-cron")):  # which is the name of another consolidator's
         name += "-cron"
     return " ".join((name, *(["/".join(_escaped(label, "/") for label in prefix)] if prefix else [])))
+
+
+def free_name(store: MemoryStore, consumer: str, name: str) -> Steps[str]:
+    """The name of a schedule, unless that of another consolidator has it.
+
+    Args:
+        store: The store that the schedule will stand in.
+        consumer: The name of its consolidator.
+        name: Its name.
+
+    Raises:
+        InvalidScheduleError: Another consolidator's schedule would be replaced.
+    """
+    found = yield from ask(store.schedules.list)
+    other = next((one for one in found if one.name == name and one.queue != consumer), None)
+    if other is not None:
+        raise InvalidScheduleError(
+            f"The schedule {name!r} is one of the consolidator {other.queue!r}, which would lose it.",
+            "Give this one another name, or remove that one first.",
+        )
+    return name
 
 
 def _escaped(text: str, divider: str) -> str:

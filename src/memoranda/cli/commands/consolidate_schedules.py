@@ -151,11 +151,13 @@ def _put(
     consumer: str,
     prefix: Namespace,
 ) -> Schedule:
-    from memoranda.consolidation.triggers import schedule_name
+    from memoranda.backends.steps import perform
+    from memoranda.consolidation.triggers import free_name, schedule_name
 
     # Not `writing`: where there is no store nothing was said, and the URL was most likely mistyped.
-    found = session.reading().schedules.put(
-        name or schedule_name(consumer, prefix, idle=idle is not None),
+    store = session.reading()
+    found = store.schedules.put(
+        perform(free_name(store, consumer, name or schedule_name(consumer, prefix, idle=idle is not None))),
         consumer,
         cron=line,
         zone=zone or "UTC",
