@@ -222,7 +222,9 @@ class VersionedFiles(VersionedReading):
                 _said(changes[c.index].to or changes[c.index].place, c, placed[c.index]) if c.index >= 0 else c.message
                 for c in result.conflicts
             )
-            return FilesCommitResult(error="Error: " + " ".join(sentences), conflicts=() if result.is_lasting else sentences)
+            return FilesCommitResult(
+                error="Error: " + " ".join(sentences), conflicts=() if result.is_lasting else sentences
+            )
         self._saw_landed(result)
         for (place, _, to), landed in zip(changes, result.revisions, strict=False):
             if to is not None:
