@@ -26,7 +26,7 @@ from memoranda.store.changes import (
 from memoranda.store.effects import Batch, Body, Row, Rows, Sql, query
 from memoranda.store.keys import is_plain_text
 from memoranda.store.namespaces import decode_namespace, encode_namespace
-from memoranda.store.operations.commit import apply_planned, open_planned
+from memoranda.store.operations.applying import apply_planned, open_planned
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.planning import Planned, plan
 from memoranda.store.operations.preview import Preview
