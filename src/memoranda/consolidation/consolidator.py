@@ -14,7 +14,7 @@ from memoranda.backends.foreign import as_backend
 from memoranda.backends.steps import Steps, ask
 from memoranda.consolidation.by_hand import by_hand, preview
 from memoranda.consolidation.errors import InvalidConsolidatorError
-from memoranda.consolidation.logs import is_of_logs, log_scopes, logs
+from memoranda.consolidation.logs import is_of_logs, log_scopes
 from memoranda.consolidation.many import Many
 from memoranda.consolidation.places import may_lie_in
 from memoranda.consolidation.reading import next_span, nothing_new
@@ -39,7 +39,8 @@ from memoranda.consolidation.settings import (
 )
 from memoranda.consolidation.sources import Limits, ScopeOf, Source
 from memoranda.consolidation.statuses import statuses
-from memoranda.consolidation.triggers import attempt_of, free_name, schedule_name
+from memoranda.consolidation.triggering import after_idle, on_demand, schedule
+from memoranda.consolidation.triggers import attempt_of
 from memoranda.consolidation.undoing import undoing
 from memoranda.consolidation.working import Work
 from memoranda.errors import RunSettledError
@@ -47,7 +48,6 @@ from memoranda.knowledge.pairs import awaiting, blocking
 from memoranda.store.changes import Author, Namespace
 from memoranda.store.due_times import checked_zone
 from memoranda.store.jobs import Job
-from memoranda.store.schedules import Schedule
 from memoranda.store.store import MemoryStore
 from memoranda.store.turns import RecordedTurn
 
@@ -173,7 +173,8 @@ class Consolidator:
         """Whose turns these are; where they do not say it, as the consolidator was told."""
         return owner_of(scope, turns, user=self.user, org=self.org, agent=self.agent)
 
-    def _under(self, prefix: Namespace | None) -> Namespace:
+    def under(self, prefix: Namespace | None) -> Namespace:
+        """The labels that scopes start with: those that are given, or its own."""
         return self.prefix if prefix is None else checked_prefix(prefix)
 
     # --- running ----------------------------------------------------------------------------------------------
@@ -278,7 +279,7 @@ class Consolidator:
             InvalidConsolidatorError: There is no such mode, or the prefix is a string.
         """
         scopes: list[Namespace] = []
-        under, mode = self._under(prefix), self.mode if mode is None else checked_mode(mode)
+        under, mode = self.under(prefix), self.mode if mode is None else checked_mode(mode)
         if is_of_logs(self):
             scopes = log_scopes(self, under)
         while not is_of_logs(self):
@@ -346,7 +347,7 @@ class Consolidator:
         Args:
             prefix: Labels that the scopes start with; None: those of the consolidator.
         """
-        return (yield from statuses(self.store, self.name, self._under(prefix), turns=self.sources.reads_turns))
+        return (yield from statuses(self.store, self.name, self.under(prefix), turns=self.sources.reads_turns))
 
     status, astatus = blocking(_status), awaiting(_status)
 
@@ -371,73 +372,6 @@ class Consolidator:
 
     set_aside, aset_aside = blocking(_set_aside), awaiting(_set_aside)
 
-    # --- triggers ---------------------------------------------------------------------------------------------
-
-    def _schedule(
-        self, cron: str, zone: str | None = None, *, name: str | None = None, prefix: Namespace | None = None
-    ) -> Steps[Schedule]:
-        """Have all scopes with new turns consolidated at the times of a cron line, by whichever worker runs then.
-
-        Args:
-            cron: Such as `0 */6 * * *`.
-            zone: The time zone in which it is read; None: that of the consolidator.
-            name: The schedule's name; the same name again changes it. None: that of the consolidator, and the labels.
-            prefix: Labels that the scopes start with; None: those of the consolidator.
-
-        Returns:
-            The schedule.
-
-        Raises:
-            InvalidScheduleError: The line or the zone is none, or another consolidator has a schedule of this name.
-            InvalidConsolidatorError: It reads event logs, and nothing says of which scopes.
-        """
-        under = self._under(prefix)
-        in_zone = self.zone.key if zone is None else zone
-        if is_of_logs(self):
-            log_scopes(self, under)  # or nothing would ever come of it
-        named = yield from free_name(self.store, self.name, name or schedule_name(self.name, under))
-        return (yield from ask(self.store.schedules.put, named, self.name, cron=cron, zone=in_zone, prefix=under))
-
-    schedule, aschedule = blocking(_schedule), awaiting(_schedule)
-
-    def _after_idle(
-        self, minutes: float, *, name: str | None = None, prefix: Namespace | None = None
-    ) -> Steps[Schedule]:
-        """Have a scope consolidated when nothing was said in it for a while; each new message begins that anew.
-
-        Of an event log without turns, when nothing was changed in the log's namespace.
-
-        Args:
-            minutes: How long nothing was said.
-            name: The schedule's name; None: that of the consolidator, with `-idle`, and the labels.
-            prefix: Labels that the scopes start with; None: those of the consolidator.
-
-        Returns:
-            The schedule.
-
-        Raises:
-            InvalidScheduleError: That is no number of minutes above 0, or another consolidator has the name.
-            InvalidConsolidatorError: It reads event logs, and nothing says of which scopes.
-        """
-        under = self._under(prefix)
-        named = yield from free_name(self.store, self.name, name or schedule_name(self.name, under, idle=True))
-        payload = logs(self, under) if is_of_logs(self) else None
-        put = self.store.schedules.put
-        return (yield from ask(put, named, self.name, idle_minutes=minutes, prefix=under, payload=payload))
-
-    after_idle, aafter_idle = blocking(_after_idle), awaiting(_after_idle)
-
-    def _on_demand(self, scope: Namespace) -> Steps[Job]:
-        """Have a scope consolidated as soon as a worker is free; what failed in it keeps the time of its next attempt.
-
-        Args:
-            scope: Whose conversations, be it outside of `prefix`.
-
-        Returns:
-            The job that a worker will do: where one of this scope waits already, that one.
-        """
-        job = yield from ask(self.store.jobs.enqueue, self.name, checked_scope(scope), merge=True)
-        assert job is not None, "an origin of its own is never there already"
-        return job
-
-    on_demand, aon_demand = blocking(_on_demand), awaiting(_on_demand)
+    schedule, aschedule = blocking(schedule), awaiting(schedule)
+    after_idle, aafter_idle = blocking(after_idle), awaiting(after_idle)
+    on_demand, aon_demand = blocking(on_demand), awaiting(on_demand)
