@@ -150,13 +150,16 @@ def run(example: Callable[[Kit], None]) -> None:
     console = Console(highlight=False)
     console.print(f"[bold]{escape(title)}[/bold]")
     console.print(f"[dim]{escape(said_of(options.model))}; store {escape(options.store)}[/dim]")
-    logging.getLogger("memoranda").addHandler(_Printing(console))
+    printing = _Printing(console)
+    logging.getLogger("memoranda").addHandler(printing)
     try:
         with open_store(options.store) as store:
             example(Kit(store, options.model, console))
     except MemorandaError as error:
         console.print(f"[red]{escape(str(error))}[/red]")
         sys.exit(2)
+    finally:
+        logging.getLogger("memoranda").removeHandler(printing)
 
 
 class _Printing(logging.Handler):

@@ -134,7 +134,7 @@ def fill_up(url: str, limit: int, result: Any) -> None:
 def test_a_file_that_may_not_grow(tmp_path: Path, open_here: Opening) -> None:
     url = f"sqlite:///{tmp_path / 'memory.db'}"
     reading, writing = fresh.Pipe(duplex=False)
-    process = fresh.Process(target=fill_up, args=(url, 500_000, writing), daemon=True)
+    process = fresh.Process(target=fill_up, args=(url, 700_000, writing), daemon=True)
     process.start()
     assert reading.poll(20)
     done, error, remedy = reading.recv()

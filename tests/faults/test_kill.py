@@ -64,7 +64,7 @@ def test_inside_the_commit(tmp_path: Path, open_here: Opening, landed: bool) -> 
 def test_torn_writes(tmp_path: Path, open_here: Opening) -> None:
     """The write-ahead log ends in the middle of a page or of a header, wherever the limit falls."""
     acknowledged = set[int]()
-    for number, size in enumerate(range(150_001, 420_000, 17_111)):
+    for number, size in enumerate(range(270_001, 540_000, 17_111)):
         url = f"sqlite:///{tmp_path / f'{number}.db'}"
         killed = kill_writer(url, SEED, "torn", delay=None, sabotage=AtFileSize(size))
         store = open_here(url)

@@ -140,7 +140,7 @@ def test_a_conflict_of_either_undoes_both(store: MemoryStore, propose: bool) -> 
 def test_a_statement_that_fails_undoes_both(store: MemoryStore) -> None:
     def body(_: Context, __: Landed) -> Body[list[Sql]]:
         return [Sql("insert_job", {"tenant": None, "queue": "q", "labels": "", "origin": "x", "due_at": 0,
-                                   "payload": "{}", "now": 0})]  # fmt: skip
+                                   "payload": "{}", "now": 0, "state": "waiting", "ended_at": None})]  # fmt: skip
         yield  # pragma: no cover - makes this a generator
 
     companion = Companion(body)

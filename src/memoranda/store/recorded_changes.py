@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import orjson
 
 from memoranda.store.changes import Append, Change, Delete, Edit, Move, Namespace, Restore, Value, Write
+from memoranda.store.values import stored_json
 
 
 class Head(NamedTuple):
@@ -34,7 +35,7 @@ def encode_changes(changes: tuple[Change, ...], heads: Heads) -> bytes:
 
 def decode_changes(body: bytes) -> tuple[tuple[Change, ...], Heads]:
     """What `encode_changes` was given."""
-    recorded: dict[str, Any] = orjson.loads(body)
+    recorded: dict[str, Any] = stored_json(body)
     changes = tuple(_from_json(change) for change in recorded["changes"])
     return changes, {(tuple(labels), key): Head(*head) for labels, key, *head in recorded["heads"]}
 

@@ -82,6 +82,20 @@ def encode_value(value: Mapping[str, Any]) -> Stored:
     return Stored(Kind.JSON, b"", _json(value, _PRETTY))
 
 
+def stored_json(text: bytes | str) -> Any:
+    """Read JSON that the store itself has written.
+
+    Raises:
+        StoreCorruptError: It is damaged.
+    """
+    try:
+        return orjson.loads(text)
+    except ValueError as error:
+        raise StoreCorruptError(
+            f"A stored value is damaged: {error}.", "Run `memoranda verify` to find it, and restore it or a backup."
+        ) from error
+
+
 def decode_value(stored: Stored) -> dict[str, Any]:
     """Turn a stored form back into the value that was put.
 
@@ -130,7 +144,7 @@ def file_stored(content: str | bytes, at: int, previous: Stored | None) -> Store
     """
     meta: dict[str, Any] = {"encoding": "utf-8", "created_at": timestamp(at), "modified_at": timestamp(at)}
     if previous is not None and previous.kind != Kind.JSON:
-        kept: dict[str, Any] = orjson.loads(previous.meta)
+        kept: dict[str, Any] = stored_json(previous.meta)
         meta = {**kept, "encoding": "utf-8", "modified_at": timestamp(at)}
     if isinstance(content, bytes):
         try:

@@ -8,15 +8,13 @@ included.
 
 from __future__ import annotations
 
-import orjson
-
 from memoranda.errors import InvalidValueError
 from memoranda.store.changes import Author, Namespace
 from memoranda.store.effects import Body, Operation, Row, query, transact
 from memoranda.store.namespaces import decode_namespace, encode_namespace
 from memoranda.store.operations.context import Context, countable
 from memoranda.store.types import FeedChange
-from memoranda.store.values import to_datetime
+from memoranda.store.values import stored_json, to_datetime
 
 _PAGE = 1_000
 _START = "0-0-0"
@@ -124,6 +122,6 @@ def _change(row: Row) -> FeedChange:
         size,
         digest.hex(),
         position,
-        orjson.loads(origin) if origin else {},
+        stored_json(origin) if origin else {},
         f"{feed}-{namespace_id}-{position}",
     )

@@ -14,6 +14,7 @@ from memoranda.store.forgetting import MOST_MENTIONS, How, Mention
 from memoranda.store.namespaces import decode_namespace
 from memoranda.store.operations.context import Context
 from memoranda.store.selection import Selection
+from memoranda.store.values import stored_json
 
 _PAGE = 500
 _ENDS: tuple[tuple[str, How], ...] = (("from", "moved from"), ("to", "moved to"))
@@ -48,7 +49,7 @@ class Wanted:
 
     def how(self, actor: str | None, thread: str | None, origin: str | None) -> How | None:
         """In what way a revision mentions it, if it does."""
-        parts: dict[str, Any] = orjson.loads(origin) if origin else {}
+        parts: dict[str, Any] = stored_json(origin) if origin else {}
         for end, how in _ENDS:
             place = parts.get(end)
             if place and self.selection is not None and self.selection.holds(tuple(place["namespace"])):

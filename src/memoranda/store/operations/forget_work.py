@@ -20,6 +20,7 @@ from memoranda.store.operations.context import Context
 from memoranda.store.operations.run_rows import decode_changes, encode_changes
 from memoranda.store.runs import RunChange
 from memoranda.store.selection import Selection
+from memoranda.store.values import stored_json
 
 _PAGE: Final = 200
 
@@ -138,7 +139,7 @@ def _spread_over(context: Context, selection: Selection) -> Operation[list[int]]
         asked = partial(query, "jobs_for_prefixes", tenant=context.tenant, after=after, limit=_PAGE)
         rows = yield from transact("read", asked)
         for number, payload in rows:
-            prefix: Any = orjson.loads(payload).get("prefix")
+            prefix: Any = stored_json(payload).get("prefix")
             if prefix and isinstance(prefix, list) and selection.holds(tuple(map(str, prefix))):  # pyright: ignore[reportUnknownArgumentType]
                 numbers.append(int(number))
         if len(rows) < _PAGE:

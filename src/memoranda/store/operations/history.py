@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import orjson
-
 from memoranda.errors import InvalidValueError, ItemNotFoundError, RevisionNotFoundError
 from memoranda.files.blame import blame as blame_lines
 from memoranda.files.delta import LineSplice, apply_delta, splice_of
@@ -19,7 +17,7 @@ from memoranda.store.namespaces import decode_namespace, encode_namespace
 from memoranda.store.operations.context import Context, countable
 from memoranda.store.operations.reconstruct import broken_history, revisions_up_to, stored_at
 from memoranda.store.types import BlameLine, Revision, StoredItem
-from memoranda.store.values import Kind, Stored, decode_value, to_datetime, to_microseconds
+from memoranda.store.values import Kind, Stored, decode_value, stored_json, to_datetime, to_microseconds
 
 
 class Head(NamedTuple):
@@ -168,7 +166,7 @@ def to_revision(namespace: Namespace, key: str, row: Row) -> Revision:
         size,
         digest.hex(),
         position,
-        orjson.loads(origin) if origin else {},
+        stored_json(origin) if origin else {},
     )
 
 

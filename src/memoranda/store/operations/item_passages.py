@@ -14,7 +14,7 @@ from memoranda.search.blocks import JSON, Entry
 from memoranda.search.passages import Passage, indexed_text, passages_of, passages_of_json
 from memoranda.search.tokens import length_of, terms_of
 from memoranda.store.operations.indexing import IndexKind, ScopeIndex
-from memoranda.store.values import Kind, Stored, decode_value
+from memoranda.store.values import Kind, Stored, decode_value, stored_json
 
 DEFAULT_FIELDS = ("$",)
 NUMBER_MASK = (1 << 32) - 1
@@ -55,7 +55,7 @@ def pack_placed(placed: Sequence[Placed]) -> bytes:
 
 def fields_of(index_fields: str | None) -> tuple[str, ...]:
     """Which fields of an item are indexed; none: it is not to be found."""
-    return DEFAULT_FIELDS if index_fields is None else tuple(orjson.loads(index_fields))
+    return DEFAULT_FIELDS if index_fields is None else tuple(stored_json(index_fields))
 
 
 def index_fields_text(index: Sequence[str] | bool | None, default: tuple[str, ...]) -> str | None:

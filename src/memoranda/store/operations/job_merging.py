@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-import orjson
-
 from memoranda.store.effects import Batch, Body, Row, Sql
 from memoranda.store.jobs import Job
 from memoranda.store.namespaces import encode_namespace
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.job_rows import encode_payload, job_of
-from memoranda.store.values import to_microseconds
+from memoranda.store.values import stored_json, to_microseconds
 
 ALONE: Final = "hand"
 """The kind, in its payload, of a job that does one thing for a caller who waits for it, and absorbs nothing."""
@@ -118,14 +116,14 @@ def _mergeable(rows: Sequence[Row]) -> list[Job]:
 
 def _absorbed(context: Context, row: Sql, job: Job) -> Sql:
     """The row of what another job does."""
-    payload = encode_payload({**orjson.loads(row.params["payload"]), "absorbed_by": job.number})
+    payload = encode_payload({**stored_json(row.params["payload"]), "absorbed_by": job.number})
     return Sql(row.name, {**row.params, "state": "done", "ended_at": context.clock(), "payload": payload})
 
 
 def _sooner(row: Sql, job: Job) -> list[Sql]:
     """What a job has to take over of one that it absorbs."""
     due_at = to_microseconds(job.due_at)
-    payload = _of_both(job.payload, orjson.loads(row.params["payload"]))
+    payload = _of_both(job.payload, stored_json(row.params["payload"]))
     wanted = due_at if job.attempts else min(due_at, row.params["due_at"])
     if wanted == due_at and payload == job.payload:
         return []

@@ -13,7 +13,7 @@ from memoranda.store.effects import Row
 from memoranda.store.jobs import Job
 from memoranda.store.keys import MAX_NAME_BYTES, is_plain_text
 from memoranda.store.namespaces import decode_namespace
-from memoranda.store.values import to_datetime
+from memoranda.store.values import stored_json, to_datetime
 
 
 def job_of(row: Row) -> Job:
@@ -31,7 +31,7 @@ def job_of(row: Row) -> Job:
         lease,
         moment_of(lease_until),
         worker,
-        orjson.loads(payload),
+        stored_json(payload),
         error,
         moment_of(created_at),
         moment_of(started_at),

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from memoranda.files.merge import merge_json, merge_text
-from memoranda.store.values import Kind, Stored, encode_value, with_text
+from memoranda.store.values import Kind, Stored, encode_value, stored_json, with_text
 
 _SHOWN = 3
 
@@ -48,8 +46,8 @@ def merge_stored(base: Stored | None, theirs: Stored, yours: Stored, at: int) ->
 
 
 def _merge_json(base: Stored | None, theirs: Stored, yours: Stored) -> tuple[Stored | None, str]:
-    before: dict[str, Any] = orjson.loads(base.body) if base is not None and base.kind == Kind.JSON else {}
-    merged = merge_json(before, orjson.loads(theirs.body), orjson.loads(yours.body))
+    before: dict[str, Any] = stored_json(base.body) if base is not None and base.kind == Kind.JSON else {}
+    merged = merge_json(before, stored_json(theirs.body), stored_json(yours.body))
     if merged.value is None:
         fields = ", ".join(merged.conflicts[:_SHOWN]) + (" …" if len(merged.conflicts) > _SHOWN else "")
         return None, f"both changed {fields}"

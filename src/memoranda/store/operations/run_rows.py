@@ -17,7 +17,7 @@ from memoranda.store.namespaces import decode_namespace, encode_namespace
 from memoranda.store.operations.context import Context
 from memoranda.store.operations.job_rows import checked_queue, plain
 from memoranda.store.runs import Run, RunChange, RunRecord
-from memoranda.store.values import to_datetime, to_microseconds
+from memoranda.store.values import stored_json, to_datetime, to_microseconds
 
 Before = Mapping[tuple[Namespace, str], int]
 
@@ -184,7 +184,7 @@ def encode_changes(changes: Sequence[RunChange]) -> str:
 
 def decode_changes(text: str) -> tuple[RunChange, ...]:
     """The changes of a run as callers see them."""
-    found = cast("list[dict[str, Any]]", orjson.loads(text))
+    found = cast("list[dict[str, Any]]", stored_json(text))
     return tuple(
         RunChange(
             tuple(change["namespace"]),

@@ -5,12 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-import orjson
-
 from memoranda.store.effects import Row
 from memoranda.store.namespaces import decode_namespace
 from memoranda.store.schedules import Schedule
-from memoranda.store.values import to_datetime
+from memoranda.store.values import stored_json, to_datetime
 
 
 class Found(NamedTuple):
@@ -38,6 +36,6 @@ def found_in(row: Row) -> Found:
         to_datetime(created_at),
         None if last_due is None else to_datetime(last_due),
         shown,
-        orjson.loads(payload),
+        stored_json(payload),
     )
     return Found(int(number), schedule, due, looked_to)

@@ -8,8 +8,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, cast
 
-import orjson
-
 from memoranda.store.changes import Namespace
 from memoranda.store.effects import Batch, Body, Operation, Row, Sql, query, transact
 from memoranda.store.namespaces import decode_namespace, encode_namespace, prefix_range
@@ -18,7 +16,7 @@ from memoranda.store.operations.forget_traces import brought_again
 from memoranda.store.operations.item_passages import NUMBER_MASK
 from memoranda.store.operations.turns import checked_thread
 from memoranda.store.turns import RecordedTurn, ThreadSummary
-from memoranda.store.values import to_datetime, to_microseconds
+from memoranda.store.values import stored_json, to_datetime, to_microseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +227,7 @@ def recorded(row: Row) -> RecordedTurn:
         speaker=speaker,
         at=to_datetime(at),
         recorded_at=to_datetime(recorded_at),
-        tools=tuple(orjson.loads(tools)) if tools else (),
+        tools=tuple(stored_json(tools)) if tools else (),
         other_blocks=other_blocks,
         size=size,
         user=user,
