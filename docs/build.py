@@ -460,7 +460,9 @@ def _described(name: str, thing: Any, level: int = 3) -> list[str]:
     except (TypeError, ValueError):
         signature = ""
     short = (
-        re.sub(r"\((self|context: Context|consolidator: Consolidator|backend: \w*Backend)\b(, /)?(, )?", "(", signature) if bound else signature
+        re.sub(r"\((self|context: Context|consolidator: Consolidator|backend: \w*Backend)\b(, /)?(, )?", "(", signature)
+        if bound
+        else signature
     )
     short = _SIGNATURES.get(name, short)
     if inspect.isclass(thing):

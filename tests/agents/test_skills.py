@@ -197,6 +197,12 @@ class TestPrompt:
         assert tags_in(listed) == []
         assert tokens_of(listed) <= budget
 
+    def test_two_lines_together_make_no_tag(self) -> None:
+        skills = (("/agent/skills/a/SKILL.md", Skill("a", "Brew \u276e")), ("/s/b/SKILL.md", Skill("agent", "skills")))
+        listed = skills_list(Found(skills, ("so it is \u2039", "agent skills")), ["/s/"], 5_000)
+        assert tags_in(listed) == []
+        assert "Brew (" in listed
+
     def test_long_descriptions_are_cut_first(self) -> None:
         skills = [(f"/s/s{number}/SKILL.md", Skill(f"s{number}", "word " * 200)) for number in range(50)]
         listed = skills_list(Found(tuple(skills), ()), ["/s/"], 2_000)

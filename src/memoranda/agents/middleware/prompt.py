@@ -67,12 +67,16 @@ for _start, _name in zip(_STARTS, _BARE, strict=True):
         _WHERE[_letter] = _WHERE.get(_letter, 0) | 1 << _start + _offset
 
 
-def escape(text: str) -> str:
+def escape(text: str, instead: str = "&lt;") -> str:
     """Take away from a text what looks like one of `TAGS`, so that it cannot close its block or open another.
 
     Whatever may be read as `<` becomes `&lt;` where the letters behind it may be read as one of the names, whatever
     their case and whatever stands between them. A digit may be read as any letter, and a letter outside of ASCII as
     any letter or as nothing, since nobody knows all look-alikes. Other text stays as it is.
+
+    Args:
+        text: Any text.
+        instead: What stands in the place of what may be read as `<`.
 
     Example:
         >>> escape("a < b, <b>, </ Agent-Memory >")
@@ -82,7 +86,7 @@ def escape(text: str) -> str:
     done = 0
     for opener in _OPENERS.finditer(text):
         if _names_a_tag(text, opener.end()):
-            made += text[done : opener.start()], "&lt;"
+            made += text[done : opener.start()], instead
             done = opener.end()
     return text if not made else "".join([*made, text[done:]])
 

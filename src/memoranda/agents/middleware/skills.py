@@ -254,7 +254,8 @@ def skills_list(found: Found, folders: Sequence[str], budget: int) -> str:
     problems = clip(_problems(found.problems), room // 2)
     room -= weight_of(problems + "\n")
     if not found.skills:
-        return "\n".join(filter(None, ["There are none yet in " + ", ".join(map(attribute, folders)) + ".", problems]))
+        none = "There are none yet in " + ", ".join(map(attribute, folders)) + "."
+        return escape("\n".join(filter(None, [none, problems])), "(")
     lines = [_lines(path, skill) for path, skill in found.skills]
     least = [
         weight_of(f"- {skill.name}: \n{more}\n") for (_, skill), (_, more) in zip(found.skills, lines, strict=True)
@@ -273,7 +274,8 @@ def skills_list(found: Found, folders: Sequence[str], budget: int) -> str:
     ]
     if shown < len(lines):
         made.append(_more(len(lines) - shown))
-    return "\n".join([*made, *([problems] if problems else [])])
+    # What ends one line and begins the next may make a tag that neither of them has. A bracket is no longer than that.
+    return escape("\n".join([*made, *([problems] if problems else [])]), "(")
 
 
 def _more(count: int) -> str:
